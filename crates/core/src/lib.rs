@@ -1,0 +1,10 @@
+//! The thinking part of vmtax: words, layouts, schedules, statistics and sentences.
+//!
+//! Nothing here reads a file, a clock or a random device: bytes, times and seeds are arguments. That is
+//! what makes every table reproducible from a results file.
+#![forbid(unsafe_code)]
+
+pub mod setting;
+pub mod stats;
+pub mod trial;
+pub mod units;

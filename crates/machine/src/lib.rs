@@ -1,0 +1,1 @@
+//! Everything that touches this machine, and the only `unsafe`.

@@ -1,0 +1,2 @@
+//! What people look at, as pure functions of results: terminal tables, JSON, CSV.
+#![forbid(unsafe_code)]

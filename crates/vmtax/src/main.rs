@@ -1,0 +1,2 @@
+//! The `vmtax` command.
+fn main() {}
