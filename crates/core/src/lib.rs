@@ -4,6 +4,8 @@
 //! what makes every table reproducible from a results file.
 #![forbid(unsafe_code)]
 
+pub mod arena;
+pub mod probe;
 pub mod setting;
 pub mod stats;
 pub mod trial;

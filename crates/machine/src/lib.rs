@@ -1,1 +1,9 @@
 //! Everything that touches this machine, and the only `unsafe`.
+
+pub mod arena;
+pub mod backing;
+pub mod clock;
+pub mod interference;
+pub mod lane;
+pub mod microvm;
+pub mod probe;
