@@ -6,6 +6,7 @@
 
 pub mod arena;
 pub mod probe;
+pub mod schedule;
 pub mod setting;
 pub mod stats;
 pub mod trial;
