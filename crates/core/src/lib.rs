@@ -4,6 +4,7 @@
 //! what makes every table reproducible from a results file.
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 pub mod arena;
 pub mod probe;
 pub mod schedule;
