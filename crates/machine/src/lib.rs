@@ -4,6 +4,7 @@ pub mod arena;
 pub mod backing;
 pub mod clock;
 pub mod interference;
+pub mod knob;
 pub mod lane;
 pub mod microvm;
 pub mod probe;

@@ -1,0 +1,151 @@
+//! A host in a temporary directory, with pools that follow `set_max_huge_pages` as far as the tests need it.
+
+use std::{
+    collections::HashMap,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use vmtax_core::units::PageSize;
+
+use super::{Host, Kernel, Pool};
+
+/// The host and its directory, which goes with it.
+#[derive(Debug)]
+pub(super) struct FakeHost {
+    directory: tempfile::TempDir,
+    kernel: Arc<FakeKernel>,
+}
+
+#[derive(Debug)]
+pub(super) struct FakeKernel {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    pools: HashMap<PageSize, Pool>,
+    /// Most pages the memory has for each pool.
+    limits: HashMap<PageSize, u64>,
+    available_mib: u64,
+    boot: String,
+    writes: Vec<u64>,
+    refusal: Option<io::ErrorKind>,
+}
+
+impl FakeHost {
+    pub fn new(limit_large: u64, limit_giant: u64) -> Self {
+        let empty = Pool { total: 0, free: 0, reserved: 0, surplus: 0 };
+        let state = State {
+            pools: HashMap::from([(PageSize::Large, empty), (PageSize::Giant, empty)]),
+            limits: HashMap::from([(PageSize::Large, limit_large), (PageSize::Giant, limit_giant)]),
+            available_mib: 64 << 10,
+            boot: "boot-a".into(),
+            writes: Vec::new(),
+            refusal: None,
+        };
+        FakeHost { directory: tempfile::tempdir().unwrap(), kernel: Arc::new(FakeKernel { state: Mutex::new(state) }) }
+    }
+
+    pub fn host(&self) -> Host {
+        let root = self.directory.path();
+        Host { kernel: self.kernel.clone(), ..Host::at(root, root.join("sys"), root.join("proc")) }
+    }
+
+    /// Somebody else changes the pool.
+    pub fn pool(&self, page: PageSize, change: impl FnOnce(&mut Pool)) {
+        change(self.kernel.state.lock().unwrap().pools.get_mut(&page).unwrap());
+    }
+
+    pub fn persistent(&self, page: PageSize) -> u64 {
+        self.kernel.state.lock().unwrap().pools[&page].persistent()
+    }
+
+    /// Every value written to a pool, in order.
+    pub fn writes(&self) -> Vec<u64> {
+        self.kernel.state.lock().unwrap().writes.clone()
+    }
+
+    pub fn set_available_mib(&self, mib: u64) {
+        self.kernel.state.lock().unwrap().available_mib = mib;
+    }
+
+    pub fn set_boot(&self, boot: &str) {
+        self.kernel.state.lock().unwrap().boot = boot.into();
+    }
+
+    /// From now on writes fail, or no longer.
+    pub fn refuse_writes(&self, refusal: Option<io::ErrorKind>) {
+        self.kernel.state.lock().unwrap().refusal = refusal;
+    }
+
+    pub fn journal(&self) -> PathBuf {
+        self.host().journal_path()
+    }
+}
+
+impl Kernel for FakeKernel {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        let state = self.state.lock().unwrap();
+        if path.ends_with("boot_id") {
+            return Ok(format!("{}\n", state.boot));
+        }
+        if path.ends_with("meminfo") {
+            let kib = state.available_mib << 10;
+            let other = "Buffers: 0 kB\nCached: 0 kB\nSwapCached: 0 kB\nActive: 0 kB\nInactive: 0 kB\nSwapTotal: 0 kB\n\
+                         SwapFree: 0 kB\nDirty: 0 kB\nWriteback: 0 kB\nMapped: 0 kB\nSlab: 0 kB\nCommitted_AS: 0 kB\n\
+                         VmallocTotal: 0 kB\nVmallocUsed: 0 kB\nVmallocChunk: 0 kB\n";
+            return Ok(format!("MemTotal: {kib} kB\nMemFree: {kib} kB\nMemAvailable: {kib} kB\n{other}"));
+        }
+        let pool = state.pools[&page_of(path)?];
+        let value = match path.file_name().unwrap().to_str().unwrap() {
+            "nr_hugepages" => pool.total,
+            "free_hugepages" => pool.free,
+            "resv_hugepages" => pool.reserved,
+            "surplus_hugepages" => pool.surplus,
+            other => panic!("{other} is not read"),
+        };
+        Ok(format!("{value}\n"))
+    }
+
+    fn write(&self, path: &Path, text: &str) -> io::Result<()> {
+        assert!(path.ends_with("nr_hugepages"));
+        let mut state = self.state.lock().unwrap();
+        if let Some(kind) = state.refusal {
+            return Err(kind.into());
+        }
+        assert!(
+            fs::read_to_string(self.journal_beside(path))?.lines().count() >= 2,
+            "a knob is turned only after the intent is in the journal"
+        );
+        let page = page_of(path)?;
+        let count: u64 = text.parse().unwrap();
+        let limit = state.limits[&page];
+        state.writes.push(count);
+        let pool = state.pools.get_mut(&page).unwrap();
+        let adopted = pool.surplus.min(count.saturating_sub(pool.persistent()));
+        pool.surplus -= adopted;
+        let fresh = count.min(limit.max(pool.persistent())).saturating_sub(pool.persistent());
+        (pool.total, pool.free) = (pool.total + fresh, pool.free + fresh);
+        let freed = pool.persistent().saturating_sub(count).min(pool.available());
+        (pool.total, pool.free) = (pool.total - freed, pool.free - freed);
+        pool.surplus += pool.persistent().saturating_sub(count);
+        Ok(())
+    }
+}
+
+impl FakeKernel {
+    fn journal_beside(&self, path: &Path) -> PathBuf {
+        path.ancestors().find(|a| a.ends_with("sys")).unwrap().with_file_name("journal")
+    }
+}
+
+fn page_of(path: &Path) -> io::Result<PageSize> {
+    let directory = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
+    match directory {
+        "hugepages-2048kB" => Ok(PageSize::Large),
+        "hugepages-1048576kB" => Ok(PageSize::Giant),
+        _ => Err(io::ErrorKind::NotFound.into()),
+    }
+}
