@@ -6,6 +6,7 @@
 
 pub mod analysis;
 pub mod arena;
+pub mod host;
 pub mod probe;
 pub mod schedule;
 pub mod setting;

@@ -3,6 +3,7 @@
 pub mod arena;
 pub mod backing;
 pub mod clock;
+pub mod facts;
 pub mod interference;
 pub mod knob;
 pub mod lane;
