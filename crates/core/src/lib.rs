@@ -6,6 +6,7 @@
 
 pub mod analysis;
 pub mod arena;
+pub mod availability;
 pub mod host;
 pub mod probe;
 pub mod schedule;
