@@ -1,2 +1,4 @@
 //! What people look at, as pure functions of results: terminal tables, JSON, CSV.
 #![forbid(unsafe_code)]
+
+pub mod doctor;
