@@ -98,6 +98,12 @@ impl Summary {
         Ok(Summary { baseline, blocks: complete_blocks(&schedule::cells(&available), &trials), noise_floor, cells })
     }
 
+    /// What a reader must know about all trials together, one entry a kind.
+    pub fn caveats(&self) -> Vec<CaveatCount> {
+        let figures = self.cells.iter().filter_map(CellSummary::figures);
+        CaveatCount::merge(figures.flat_map(|figures| figures.caveats.iter().copied()))
+    }
+
     /// The widest interval of the table, as half its width over what it is the interval of: 0.02 means that every
     /// value, and every ratio behind a tax, is known to within ±2 %.
     ///
@@ -120,6 +126,13 @@ impl Summary {
             .try_fold(None, |widest: Option<f64>, width| Some(Some(widest.unwrap_or(0.0).max(width?))))
             .flatten()
     }
+}
+
+/// The ratio of one setting to another, minus one, over the blocks in which both succeeded; none when there are none.
+pub fn versus(trials: &[Trial], setting: Setting, reference: Setting) -> Option<Estimate> {
+    let trials: Vec<&Trial> = trials.iter().collect();
+    let of = |setting| Series::of(Cell { setting, replica: Replica::A }, &trials);
+    of(setting).ratio_to(&of(reference)).map(Estimate::minus_one)
 }
 
 /// Native first, then guest leaves, each by backing.

@@ -15,7 +15,10 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-use crate::units::{Bytes, LINE};
+use crate::{
+    probe::Probe,
+    units::{Bytes, LINE},
+};
 
 /// Where the nodes of an arena lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +30,14 @@ pub struct Layout {
 /// Why an arena cannot be laid out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// A node needs a line of its own.
-    #[error("a stride of {0} does not hold whole cache lines; use a multiple of 64")]
-    Stride(Bytes),
+    /// A node of a chase needs a line of its own, a word must be aligned.
+    #[error("a stride of {stride} does not suit {probe}; use a multiple of {}", .probe.grain())]
+    Stride {
+        /// What goes over the arena.
+        probe: Probe,
+        /// The stride asked for.
+        stride: Bytes,
+    },
     /// A cycle of one node never leaves its line.
     #[error("{bytes} hold fewer than two slots of {stride}")]
     TooSmall {
@@ -42,9 +50,9 @@ pub enum LayoutError {
 
 impl Layout {
     /// One node in each `stride` bytes of an arena of `bytes` bytes: 4096 for one a page, 64 for every line.
-    pub fn new(bytes: Bytes, stride: Bytes) -> Result<Self, LayoutError> {
-        if stride.0 == 0 || !stride.0.is_multiple_of(LINE) {
-            return Err(LayoutError::Stride(stride));
+    pub fn new(probe: Probe, bytes: Bytes, stride: Bytes) -> Result<Self, LayoutError> {
+        if stride.0 == 0 || !stride.0.is_multiple_of(probe.grain().0) {
+            return Err(LayoutError::Stride { probe, stride });
         }
         if bytes.0 / stride.0 < 2 {
             return Err(LayoutError::TooSmall { bytes, stride });
@@ -67,7 +75,7 @@ impl Layout {
         self.bytes / self.stride
     }
 
-    /// The offset in bytes of a node's line from the start of the arena.
+    /// The offset in bytes of a node's line from the start of the arena. Strides hold whole lines where there are nodes.
     pub const fn offset(self, node: u64) -> u64 {
         // 2^64 divided by the golden ratio, made odd.
         const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -120,7 +128,7 @@ mod tests {
     #[test]
     fn nodes_lie_in_their_slots_on_lines() {
         for stride in [64, 192, 4 * KIB, 2 * MIB] {
-            let layout = Layout::new(Bytes(16 * MIB), Bytes(stride)).unwrap();
+            let layout = Layout::new(Probe::Chase, Bytes(16 * MIB), Bytes(stride)).unwrap();
             for node in 0..layout.nodes() {
                 let offset = layout.offset(node);
                 assert_eq!((offset / stride, offset % LINE), (node, 0));
@@ -131,7 +139,7 @@ mod tests {
     /// 1,024 sets of 64-byte lines: the second-level cache of most servers. Contiguous memory, as with huge pages.
     #[test]
     fn lines_spread_over_all_sets_of_a_second_level_cache() {
-        let layout = Layout::new(Bytes(GIB), Bytes(4 * KIB)).unwrap();
+        let layout = Layout::new(Probe::Chase, Bytes(GIB), Bytes(4 * KIB)).unwrap();
         let mut sets = vec![0u64; 1024];
         for node in 0..layout.nodes() {
             sets[(layout.offset(node) / LINE % 1024) as usize] += 1;
@@ -142,11 +150,12 @@ mod tests {
 
     #[test]
     fn impossible_layouts_are_refused() {
-        let check = |bytes, stride, text: &str| {
-            assert_eq!(Layout::new(Bytes(bytes), Bytes(stride)).unwrap_err().to_string(), text);
+        let check = |probe, bytes, stride, text: &str| {
+            assert_eq!(Layout::new(probe, Bytes(bytes), Bytes(stride)).unwrap_err().to_string(), text);
         };
-        check(GIB, 8, "a stride of 8 B does not hold whole cache lines; use a multiple of 64");
-        check(GIB, 0, "a stride of 0 B does not hold whole cache lines; use a multiple of 64");
-        check(4 * KIB, 4 * KIB, "4 KiB hold fewer than two slots of 4 KiB");
+        check(Probe::Chase, GIB, 8, "a stride of 8 B does not suit chase; use a multiple of 64 B");
+        check(Probe::Stride, GIB, 0, "a stride of 0 B does not suit stride; use a multiple of 8 B");
+        check(Probe::Touch, GIB, 64, "a stride of 64 B does not suit touch; use a multiple of 4 KiB");
+        check(Probe::Chase, 4 * KIB, 4 * KIB, "4 KiB hold fewer than two slots of 4 KiB");
     }
 }

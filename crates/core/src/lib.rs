@@ -7,8 +7,13 @@
 pub mod analysis;
 pub mod arena;
 pub mod availability;
+pub mod evidence;
+pub mod explain;
 pub mod host;
 pub mod probe;
+pub mod prose;
+pub mod request;
+pub mod run;
 pub mod schedule;
 pub mod setting;
 pub mod stats;

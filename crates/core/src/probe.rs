@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::{Bytes, LINE, PageSize};
+
 /// A small memory benchmark in machine code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -43,6 +45,17 @@ impl Probe {
             Probe::StrideWrite => "writes at a fixed stride",
             Probe::Random => "independent loads at pseudo-random lines: throughput",
             Probe::Touch => "one write in each 4 KiB page",
+        }
+    }
+}
+
+impl Probe {
+    /// Strides are multiples of this: a line for a node of a chase, a word for the others.
+    pub const fn grain(self) -> Bytes {
+        match self {
+            Probe::Chase | Probe::Random => Bytes(LINE),
+            Probe::Stride | Probe::StrideWrite => Bytes(8),
+            Probe::Touch => Bytes(PageSize::Small.bytes()),
         }
     }
 }

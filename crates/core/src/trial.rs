@@ -106,6 +106,9 @@ pub struct Interference {
     pub frequency_change: Option<f64>,
     /// Wall clock of the caller divided by the time stamps of the payload, minus one.
     pub clock_disagreement: f64,
+    /// How often the trial was repeated because too much time was stolen; this is the attempt with the least.
+    #[serde(default)]
+    pub repeats: u32,
 }
 
 /// Something odd that a reader must know, with its figure.
@@ -137,6 +140,29 @@ pub enum Caveat {
         /// Faults taken by KVM.
         faults: u64,
     },
+}
+
+impl Caveat {
+    /// The order of the variants: equal for caveats of one kind.
+    pub(crate) fn kind(&self) -> u8 {
+        match self {
+            Caveat::Steal { .. } => 0,
+            Caveat::ClockDisagrees { .. } => 1,
+            Caveat::ThpCoverage { .. } => 2,
+            Caveat::Frequency { .. } => 3,
+            Caveat::SteadyFaults { .. } => 4,
+        }
+    }
+
+    /// Larger is worse; to be compared within a kind.
+    pub(crate) fn severity(&self) -> f64 {
+        match *self {
+            Caveat::Steal { share } => share,
+            Caveat::ClockDisagrees { by } | Caveat::Frequency { by } => by.abs(),
+            Caveat::ThpCoverage { share } => 1.0 - share,
+            Caveat::SteadyFaults { faults } => faults as f64,
+        }
+    }
 }
 
 impl fmt::Display for Caveat {

@@ -172,7 +172,7 @@ mod tests {
 
     fn arena(probe: Probe, shares: u64) -> Arena {
         let memory = Memory::allocate(Backing::Small, Bytes(2 * MIB)).unwrap();
-        Arena::new(memory, Layout::new(Bytes(2 * MIB), Bytes(4 * KIB)).unwrap(), probe, 11, shares).unwrap()
+        Arena::new(memory, Layout::new(probe, Bytes(2 * MIB), Bytes(4 * KIB)).unwrap(), probe, 11, shares).unwrap()
     }
 
     #[test]

@@ -164,6 +164,12 @@ fn run_lane(
     Ok(track)
 }
 
+/// Whether this process may run on a CPU.
+pub fn may_run_on(cpu: usize) -> bool {
+    let most = rustix::thread::CpuSet::MAX_CPU;
+    cpu < most && rustix::thread::sched_getaffinity(None).is_ok_and(|set| set.is_set(cpu))
+}
+
 fn pin_to(cpu: usize) -> Result<(), LaneError> {
     let mut set = rustix::thread::CpuSet::new();
     set.set(cpu);

@@ -9,3 +9,5 @@ pub mod knob;
 pub mod lane;
 pub mod microvm;
 pub mod probe;
+
+pub use kvm_ioctls::Kvm;

@@ -123,6 +123,8 @@ macro_rules! probe {
     ($symbol:literal, $end:literal, [$($line:literal),+ $(,)?]) => {
         core::arch::global_asm!(
             ".pushsection .text.vmtax_probes, \"ax\", @progbits",
+            concat!(".globl ", $symbol, ", ", $end),
+            concat!(".hidden ", $symbol, ", ", $end),
             ".balign 64",
             concat!($symbol, ":"),
             "mov r9, rdx",

@@ -2,3 +2,5 @@
 #![forbid(unsafe_code)]
 
 pub mod doctor;
+pub mod export;
+pub mod matrix;

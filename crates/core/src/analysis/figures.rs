@@ -70,6 +70,7 @@ impl Figures {
         };
         let tax = setting.guest.and_then(|_| over(Setting::native(setting.host)));
         let evidence = own.points.last()?.measurement.evidence;
+        let caveats = own.points.iter().flat_map(|point| &point.measurement.caveats);
         Some(Figures {
             trials: own.points.len() as u32,
             value: Estimate::of_median(&values)?,
@@ -79,7 +80,7 @@ impl Figures {
             distinguishable: tax.zip(noise_floor).and_then(|(tax, floor)| is_distinguishable(tax, floor)),
             evidence,
             dissent: Dissent::from(&evidence, &own.points),
-            caveats: count_caveats(&own.points),
+            caveats: CaveatCount::merge(caveats.map(|&worst| CaveatCount { worst, trials: 1 })),
         })
     }
 }
@@ -110,40 +111,22 @@ fn main_leaf(counts: &KvmCounts) -> Option<PageSize> {
     PageSize::ALL.into_iter().filter(|&size| mapped(size) > 0).max_by_key(|&size| mapped(size))
 }
 
-/// One entry a kind, in the order of [`Caveat`]'s variants.
-fn count_caveats(points: &[Point]) -> Vec<CaveatCount> {
-    let mut counts: Vec<CaveatCount> = Vec::new();
-    for caveat in points.iter().flat_map(|point| &point.measurement.caveats) {
-        match counts.iter_mut().find(|count| kind(&count.worst) == kind(caveat)) {
-            None => counts.push(CaveatCount { worst: *caveat, trials: 1 }),
-            Some(count) => {
-                count.trials += 1;
-                if severity(caveat) > severity(&count.worst) {
-                    count.worst = *caveat;
+impl CaveatCount {
+    /// One entry a kind, in the order of [`Caveat`]'s variants.
+    pub(super) fn merge(counts: impl Iterator<Item = CaveatCount>) -> Vec<CaveatCount> {
+        let mut merged: Vec<CaveatCount> = Vec::new();
+        for count in counts {
+            match merged.iter_mut().find(|known| known.worst.kind() == count.worst.kind()) {
+                None => merged.push(count),
+                Some(known) => {
+                    known.trials += count.trials;
+                    if count.worst.severity() > known.worst.severity() {
+                        known.worst = count.worst;
+                    }
                 }
             }
         }
-    }
-    counts.sort_by_key(|count| kind(&count.worst));
-    counts
-}
-
-fn kind(caveat: &Caveat) -> u8 {
-    match caveat {
-        Caveat::Steal { .. } => 0,
-        Caveat::ClockDisagrees { .. } => 1,
-        Caveat::ThpCoverage { .. } => 2,
-        Caveat::Frequency { .. } => 3,
-        Caveat::SteadyFaults { .. } => 4,
-    }
-}
-
-/// Larger is worse; to be compared within a kind.
-fn severity(caveat: &Caveat) -> f64 {
-    match *caveat {
-        Caveat::Steal { share } => share,
-        Caveat::ClockDisagrees { by } | Caveat::Frequency { by } => by.abs(),
-        Caveat::ThpCoverage { share } => 1.0 - share,
-        Caveat::SteadyFaults { faults } => faults as f64,
+        merged.sort_by_key(|count| count.worst.kind());
+        merged
     }
 }

@@ -26,7 +26,7 @@ fn device() -> Option<Kvm> {
 
 fn arena(backing: Backing, probe: Probe, shares: u64) -> Arena {
     let memory = Memory::allocate(backing, Bytes(32 * MIB)).unwrap();
-    Arena::new(memory, Layout::new(Bytes(32 * MIB), Bytes(4 * KIB)).unwrap(), probe, 3, shares).unwrap()
+    Arena::new(memory, Layout::new(probe, Bytes(32 * MIB), Bytes(4 * KIB)).unwrap(), probe, 3, shares).unwrap()
 }
 
 #[test]

@@ -1,0 +1,211 @@
+//! The rig that is this host: real memory, real threads, real virtual machines.
+
+use std::{
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
+};
+
+use vmtax_core::{
+    arena::Layout,
+    evidence,
+    probe::Probe,
+    setting::{Backing, Setting},
+    trial::{Caveat, Evidence, Interference, KvmCounts, Measurement},
+    units::{Bytes, PageSize},
+};
+use vmtax_machine::{
+    Kvm,
+    arena::{Arena, Cursor},
+    backing::{Memory, Standing},
+    clock::Clock,
+    interference::{Seen, Watch},
+    lane::{Lane, LaneError, Native, Phase, run_phase},
+    microvm::{Microvm, MicrovmError},
+};
+
+use super::{Rig, TrialError};
+
+/// Batches in one pass over the arena: enough that one interruption does not move their median.
+const BATCHES: usize = 4;
+/// Passes in the steady state.
+const STEADY_PASSES: usize = 2;
+/// Least share of an arena in transparent huge pages that goes without saying.
+const FULL_COVERAGE: f64 = 0.99;
+/// Disagreement of clocks, and change of frequency, that go without saying.
+const CLOCK_LIMIT: f64 = 0.02;
+
+/// What a trial runs, and on what.
+#[derive(Debug)]
+pub struct HostRig<'a> {
+    /// The probe.
+    pub probe: Probe,
+    /// Where its accesses go.
+    pub layout: Layout,
+    /// Threads or vCPUs side by side.
+    pub vcpus: usize,
+    /// CPUs to bind them to; empty for none.
+    pub pin: Vec<usize>,
+    /// KVM, if it can be used.
+    pub kvm: Option<Kvm>,
+    /// Ends the run early when true.
+    pub stop: &'a AtomicBool,
+    /// When the command began.
+    pub started: Instant,
+    /// Ticks to nanoseconds.
+    pub clock: Clock,
+}
+
+/// Memory laid out, with what it stands on.
+#[derive(Debug)]
+pub struct Ground {
+    arena: Arena,
+    standing: Standing,
+}
+
+/// Both phases of a trial, and KVM's counters after each.
+struct Course {
+    first: Phase,
+    filled: Option<KvmCounts>,
+    steady: Phase,
+    end: Option<KvmCounts>,
+}
+
+impl Rig for HostRig<'_> {
+    type Ground = Ground;
+
+    fn lay(&mut self, backing: Backing, seed: u64) -> Result<Ground, String> {
+        let memory = Memory::allocate(backing, Bytes(self.layout.bytes())).map_err(|e| chain(&e))?;
+        let standing = memory.standing().map_err(|e| format!("reading /proc/self/smaps: {e}"))?;
+        let shares = (self.vcpus * BATCHES) as u64;
+        let arena = Arena::new(memory, self.layout, self.probe, seed, shares).map_err(|e| e.to_string())?;
+        Ok(Ground { arena, standing })
+    }
+
+    fn trial(&mut self, ground: &Ground, setting: Setting) -> Result<Measurement, TrialError> {
+        let (course, seen) = match setting.guest {
+            None => self.native(ground)?,
+            Some(leaf) => self.guest(ground, leaf)?,
+        };
+        let evidence = Evidence {
+            kernel_page_kb: ground.standing.kernel_page_kb,
+            thp_coverage: ground.standing.thp_coverage,
+            kvm: course.end.map(|end| KvmCounts {
+                steady_faults: end.faults - course.filled.map_or(0, |filled| filled.faults),
+                ..end
+            }),
+        };
+        if let Some(reason) = evidence::contradiction(setting, &evidence, self.touched()) {
+            return Err(TrialError::Failed(reason));
+        }
+        Ok(self.measurement(setting, course, evidence, seen))
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+impl HostRig<'_> {
+    fn native(&self, ground: &Ground) -> Result<(Course, Seen), TrialError> {
+        let mut lanes: Vec<_> = (0..self.vcpus).map(|_| Native::new(&ground.arena, self.stop)).collect();
+        let mut cursors = self.cursors(&ground.arena);
+        let watch = Watch::start();
+        let first = self.phase(&mut lanes, &mut cursors, &ground.arena, BATCHES)?;
+        let steady = self.phase(&mut lanes, &mut cursors, &ground.arena, BATCHES * STEADY_PASSES)?;
+        Ok((Course { first, filled: None, steady, end: None }, watch.end(self.vcpus)))
+    }
+
+    fn guest(&self, ground: &Ground, leaf: PageSize) -> Result<(Course, Seen), TrialError> {
+        let arena = &ground.arena;
+        let kvm = self.kvm.as_ref().ok_or_else(|| TrialError::Failed("/dev/kvm is not open".to_owned()))?;
+        let mut vm = Microvm::new(kvm, arena.memory(), leaf, self.vcpus, arena.code(), self.stop)
+            .map_err(|e| outcome(e.into()))?;
+        let mut cursors = self.cursors(arena);
+        let watch = Watch::start();
+        let first = self.phase(vm.vcpus(), &mut cursors, arena, BATCHES)?;
+        let filled = vm.counts();
+        let steady = self.phase(vm.vcpus(), &mut cursors, arena, BATCHES * STEADY_PASSES)?;
+        let end = vm.counts();
+        Ok((Course { first, filled, steady, end }, watch.end(self.vcpus)))
+    }
+
+    fn cursors(&self, arena: &Arena) -> Vec<Cursor> {
+        (0..self.vcpus as u64).map(|lane| arena.cursor(lane, self.vcpus as u64)).collect()
+    }
+
+    fn phase<L: Lane>(
+        &self,
+        lanes: &mut [L],
+        cursors: &mut [Cursor],
+        arena: &Arena,
+        batches: usize,
+    ) -> Result<Phase, TrialError> {
+        run_phase(lanes, cursors, arena, batches, &self.pin).map_err(outcome)
+    }
+
+    /// How much of the arena the first pass has certainly touched, a page at least for every access.
+    fn touched(&self) -> Bytes {
+        let page = PageSize::Small.bytes();
+        match self.probe {
+            Probe::Chase | Probe::Stride | Probe::StrideWrite => {
+                Bytes((self.layout.bytes() / self.layout.stride().max(page)) * page)
+            }
+            Probe::Touch => Bytes(self.layout.bytes()),
+            Probe::Random => Bytes(0),
+        }
+    }
+
+    fn measurement(&self, setting: Setting, course: Course, evidence: Evidence, seen: Seen) -> Measurement {
+        let ns_per_tick = self.clock.ns_per_tick();
+        let accesses: Vec<f64> = course.steady.batches.iter().map(|b| b.ticks_per_access * ns_per_tick).collect();
+        let first: f64 = course.first.batches.iter().map(|b| b.ticks_per_access * ns_per_tick).sum();
+        let all = || course.first.batches.iter().chain(&course.steady.batches);
+        let wall: Duration = all().map(|batch| batch.wall).sum();
+        let ticks: u64 = all().map(|batch| batch.ticks).sum();
+        let interference = Interference {
+            steal: seen.steal,
+            involuntary_switches: course.first.involuntary_switches + course.steady.involuntary_switches,
+            frequency_change: Some(seen.frequency_change),
+            clock_disagreement: wall.as_nanos() as f64 / (ticks as f64 * ns_per_tick) - 1.0,
+            repeats: 0,
+        };
+        Measurement {
+            batches_ns: accesses,
+            first_pass_ns: first / course.first.batches.len() as f64,
+            caveats: caveats(setting, &evidence, &interference),
+            evidence,
+            interference,
+        }
+    }
+}
+
+/// What a reader must know; stolen time is judged by the lab, which may repeat the trial.
+fn caveats(setting: Setting, evidence: &Evidence, interference: &Interference) -> Vec<Caveat> {
+    let mut caveats = Vec::new();
+    if setting.host == Backing::Thp && evidence.thp_coverage < FULL_COVERAGE {
+        caveats.push(Caveat::ThpCoverage { share: evidence.thp_coverage });
+    }
+    if interference.clock_disagreement.abs() > CLOCK_LIMIT {
+        caveats.push(Caveat::ClockDisagrees { by: interference.clock_disagreement });
+    }
+    if let Some(by) = interference.frequency_change.filter(|by| by.abs() > CLOCK_LIMIT) {
+        caveats.push(Caveat::Frequency { by });
+    }
+    if let Some(faults) = evidence.kvm.map(|kvm| kvm.steady_faults).filter(|faults| *faults > 0) {
+        caveats.push(Caveat::SteadyFaults { faults });
+    }
+    caveats
+}
+
+fn outcome(error: LaneError) -> TrialError {
+    match error {
+        LaneError::Run(MicrovmError::Interrupted) => TrialError::Interrupted,
+        other => TrialError::Failed(chain(&other)),
+    }
+}
+
+/// An error with its causes, each fact once.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |e| e.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
