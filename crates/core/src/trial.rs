@@ -100,6 +100,8 @@ pub struct KvmCounts {
 pub struct Interference {
     /// Share of the CPUs' time that the hypervisor below gave to others, 0 to 1 (`steal` in `/proc/stat`).
     pub steal: f64,
+    /// What one tick of the kernel's account (10 ms) is as such a share: steal is known to within it.
+    pub steal_resolution: f64,
     /// Times the kernel took the CPU away from the measuring threads.
     pub involuntary_switches: u64,
     /// Change of clock frequency from before to after, as a fraction; none where cpufreq shows none.
@@ -162,6 +164,13 @@ impl Caveat {
             Caveat::ThpCoverage { share } => 1.0 - share,
             Caveat::SteadyFaults { faults } => faults as f64,
         }
+    }
+}
+
+impl Interference {
+    /// The least share that was certainly stolen: a single tick may be the end of one that began before the trial.
+    pub fn certain_steal(&self) -> f64 {
+        (self.steal - self.steal_resolution).max(0.0)
     }
 }
 

@@ -75,6 +75,11 @@ impl Arena {
         &self.memory
     }
 
+    /// The memory back, with whatever is in it.
+    pub fn into_memory(self) -> Memory {
+        self.memory
+    }
+
     /// The code of its probe.
     pub fn code(&self) -> &Code {
         &self.code

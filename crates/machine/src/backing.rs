@@ -88,7 +88,11 @@ impl Memory {
         map_fixed(start, size, backing).map_err(|e| exhausted(e, "mmap"))?;
         let memory = Memory { _reservation: reservation, start, bytes: size, backing };
         match backing {
-            Backing::Small => memory.advise(libc::MADV_NOHUGEPAGE).map_err(|e| kernel("MADV_NOHUGEPAGE", e))?,
+            Backing::Small => match memory.advise(libc::MADV_NOHUGEPAGE) {
+                // A kernel without transparent huge pages has none to rule out.
+                Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {}
+                outcome => outcome.map_err(|e| kernel("MADV_NOHUGEPAGE", e))?,
+            },
             Backing::Thp => memory.advise(libc::MADV_HUGEPAGE).map_err(|e| kernel("MADV_HUGEPAGE", e))?,
             Backing::Huge2m | Backing::Huge1g => {}
         }
@@ -140,7 +144,8 @@ impl Memory {
         }
     }
 
-    /// Faults every page in for writing, so that no first touch on the host's side is left for a trial.
+    /// Faults every page in for writing, so that no first touch on the host's side is left for a trial. By one thread, so that
+    /// all of it comes from the caller's NUMA node; two were no faster where fresh memory comes from a hypervisor below.
     fn populate(&self) -> io::Result<()> {
         match self.advise(libc::MADV_POPULATE_WRITE) {
             // Before Linux 5.14.

@@ -15,8 +15,10 @@ pub struct Watch {
 /// What was seen between.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seen {
-    /// Share of the time of `cpus` CPUs that the hypervisor below gave to others, 0 to 1.
+    /// Share of the time of the busy CPUs that the hypervisor below gave to others, 0 to 1.
     pub steal: f64,
+    /// What one tick of the kernel's account is as such a share: steal is known to within it.
+    pub steal_resolution: f64,
     /// Clock frequency after over before, minus one.
     pub frequency_change: f64,
 }
@@ -35,7 +37,8 @@ impl Watch {
             _ => 0.0,
         };
         let frequency_change = cycles_per_tick() / self.cycles_per_tick - 1.0;
-        Seen { steal: (stolen / busy).min(1.0), frequency_change }
+        let steal_resolution = 1.0 / clock_ticks_per_second() / busy;
+        Seen { steal: (stolen / busy).min(1.0), steal_resolution, frequency_change }
     }
 }
 

@@ -35,6 +35,9 @@ pub trait Rig {
     /// Lays fresh memory on `backing`; the reason if it cannot be had.
     fn lay(&mut self, backing: Backing, seed: u64) -> Result<Self::Ground, String>;
 
+    /// Takes it away again, after the last trial on it.
+    fn clear(&mut self, ground: Self::Ground);
+
     /// Makes one trial on it, in a fresh VM if the setting has a guest.
     fn trial(&mut self, ground: &Self::Ground, setting: Setting) -> Result<Measurement, TrialError>;
 
@@ -81,7 +84,7 @@ impl Until {
 
     /// Time that may go into repeating trials: repeats must not cost the blocks that make an interval.
     fn for_repeats(self) -> Duration {
-        self.budget().map_or(Duration::MAX, |budget| budget / 5)
+        self.budget().map_or(Duration::MAX, |budget| budget / 10)
     }
 }
 
@@ -124,16 +127,16 @@ pub trait Observer {
 /// Runs `plan` on `rig`.
 pub fn run<R: Rig>(rig: &mut R, plan: &Plan, observer: &mut impl Observer) -> anyhow::Result<Ending> {
     let mut run = Run { rig, plan, observer, trials: Vec::new(), repeating: Duration::ZERO };
-    let mut longest = Duration::ZERO;
+    let mut latest = Duration::ZERO;
     for block in 0.. {
-        if run.is_done(block, longest)? {
+        if run.is_done(block, latest)? {
             break;
         }
         let begun = run.rig.elapsed();
         if run.block(block)? == Ending::Interrupted {
             return Ok(Ending::Interrupted);
         }
-        longest = longest.max(run.rig.elapsed() - begun);
+        latest = run.rig.elapsed() - begun;
     }
     Ok(Ending::Done)
 }
@@ -147,8 +150,9 @@ struct Run<'r, R, O> {
 }
 
 impl<R: Rig, O: Observer> Run<'_, R, O> {
-    /// Whether to stop before block number `block`. The first is always made.
-    fn is_done(&self, block: u32, longest: Duration) -> anyhow::Result<bool> {
+    /// Whether to stop before block number `block`. The first is always made. The next is expected to take as long as the
+    /// latest: the first, which may have to fetch memory from a hypervisor below, is no measure for the others.
+    fn is_done(&self, block: u32, latest: Duration) -> anyhow::Result<bool> {
         if self.plan.settings.is_empty() {
             return Ok(true);
         }
@@ -157,7 +161,7 @@ impl<R: Rig, O: Observer> Run<'_, R, O> {
         }
         let until = self.plan.until;
         if until.blocks().is_some_and(|n| block >= n)
-            || until.budget().is_some_and(|budget| self.rig.elapsed() + longest > budget)
+            || until.budget().is_some_and(|budget| self.rig.elapsed() + latest > budget)
         {
             return Ok(true);
         }
@@ -200,6 +204,9 @@ impl<R: Rig, O: Observer> Run<'_, R, O> {
             self.trials.push(trial);
             *place += 1;
         }
+        if let Some(Ok(ground)) = ground {
+            self.rig.clear(ground);
+        }
         Ok(Ending::Done)
     }
 }
@@ -214,7 +221,7 @@ fn measure<R: Rig>(
 ) -> Result<Measurement, TrialError> {
     let mut best = rig.trial(ground, setting)?;
     for repeat in 1..=REPEATS {
-        if best.interference.steal <= STEAL_LIMIT || *repeating >= until.for_repeats() {
+        if best.interference.certain_steal() <= STEAL_LIMIT || *repeating >= until.for_repeats() {
             break;
         }
         let begun = rig.elapsed();
@@ -225,7 +232,7 @@ fn measure<R: Rig>(
         }
         best.interference.repeats = repeat;
     }
-    if best.interference.steal > STEAL_LIMIT {
+    if best.interference.certain_steal() > STEAL_LIMIT {
         best.caveats.push(Caveat::Steal { share: best.interference.steal });
     }
     Ok(best)

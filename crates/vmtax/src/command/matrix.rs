@@ -57,10 +57,12 @@ pub fn run(args: &MatrixArgs) -> anyhow::Result<ExitCode> {
         stop: signals.stop(),
         started,
         clock,
+        spare: None,
     };
     let mut keeper = Keeper { store: &store, id: &id, bar: Bar::new(plan.until), failed: 0 };
     let outcome = lab::run(&mut rig, &plan, &mut keeper);
     keeper.bar.clear();
+    drop(rig);
     give_back(lease)?;
     store.end(&id, *outcome.as_ref().unwrap_or(&Ending::Failed), started.elapsed().as_secs_f64())?;
     if let Err(error) = outcome {

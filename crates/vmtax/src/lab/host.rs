@@ -53,6 +53,9 @@ pub struct HostRig<'a> {
     pub started: Instant,
     /// Ticks to nanoseconds.
     pub clock: Clock,
+    /// Anonymous memory of an earlier plot, freed just before the next is taken. Where this host is itself a guest, memory
+    /// that stays free for seconds is given back to the hypervisor below, and taking it again costs seconds a GiB.
+    pub spare: Option<Memory>,
 }
 
 /// Memory laid out, with what it stands on.
@@ -74,11 +77,21 @@ impl Rig for HostRig<'_> {
     type Ground = Ground;
 
     fn lay(&mut self, backing: Backing, seed: u64) -> Result<Ground, String> {
+        if backing.pool().is_none() {
+            self.spare = None;
+        }
         let memory = Memory::allocate(backing, Bytes(self.layout.bytes())).map_err(|e| chain(&e))?;
         let standing = memory.standing().map_err(|e| format!("reading /proc/self/smaps: {e}"))?;
         let shares = (self.vcpus * BATCHES) as u64;
         let arena = Arena::new(memory, self.layout, self.probe, seed, shares).map_err(|e| e.to_string())?;
         Ok(Ground { arena, standing })
+    }
+
+    fn clear(&mut self, ground: Ground) {
+        let memory = ground.arena.into_memory();
+        if memory.backing().pool().is_none() {
+            self.spare = Some(memory);
+        }
     }
 
     fn trial(&mut self, ground: &Ground, setting: Setting) -> Result<Measurement, TrialError> {
@@ -164,6 +177,7 @@ impl HostRig<'_> {
         let ticks: u64 = all().map(|batch| batch.ticks).sum();
         let interference = Interference {
             steal: seen.steal,
+            steal_resolution: seen.steal_resolution,
             involuntary_switches: course.first.involuntary_switches + course.steady.involuntary_switches,
             frequency_change: Some(seen.frequency_change),
             clock_disagreement: wall.as_nanos() as f64 / (ticks as f64 * ns_per_tick) - 1.0,
