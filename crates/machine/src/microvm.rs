@@ -6,7 +6,10 @@
 //! an instruction at a time. There is no interrupt controller and no IDT: any exception ends in a shutdown, which becomes
 //! an error that names the place.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    cell::OnceCell,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use kvm_bindings::{KVM_MAX_CPUID_ENTRIES, kvm_userspace_memory_region};
 use kvm_ioctls::{Kvm, VcpuExit, VcpuFd, VmFd};
@@ -48,8 +51,8 @@ const IO_MAP_BASE_OFFSET: u64 = 102;
 pub struct Microvm<'a> {
     // Closed before the memory they refer to is unmapped: fields are dropped in this order.
     vcpus: Vec<Vcpu<'a>>,
-    counters: Option<Counters>,
-    _vm: VmFd,
+    vm: VmFd,
+    counters: OnceCell<Option<Counters>>,
     _low: Memory,
 }
 
@@ -140,8 +143,7 @@ impl<'a> Microvm<'a> {
                 Ok(Vcpu { fd, stop })
             })
             .collect::<Result<Vec<_>, MicrovmError>>()?;
-        let counters = Counters::open(&vm, vcpus.iter().map(|v| &v.fd));
-        Ok(Microvm { vcpus, counters, _vm: vm, _low: low })
+        Ok(Microvm { vcpus, vm, counters: OnceCell::new(), _low: low })
     }
 
     /// The vCPUs, to be run each on a thread of its own.
@@ -149,9 +151,10 @@ impl<'a> Microvm<'a> {
         &mut self.vcpus
     }
 
-    /// What KVM has counted so far; none where it keeps no binary statistics (before Linux 5.14).
+    /// What KVM has counted since this VM was made; none where it keeps no binary statistics (before Linux 5.14).
     pub fn counts(&self) -> Option<KvmCounts> {
-        self.counters.as_ref().and_then(Counters::read)
+        let open = || Counters::open(&self.vm, self.vcpus.iter().map(|vcpu| &vcpu.fd));
+        self.counters.get_or_init(open).as_ref().and_then(Counters::read)
     }
 }
 

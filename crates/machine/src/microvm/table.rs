@@ -92,9 +92,17 @@ impl<'m> Table<'m> {
             PageSize::Large | PageSize::Giant => bit::PAGE_SIZE,
         };
         let flags = bit::PRESENT | bit::WRITABLE | bit::USER | bit::ACCESSED | bit::DIRTY | size;
-        for offset in (0..bytes).step_by(leaf.bytes() as usize) {
-            let entry = self.leaf_entry(gva + offset, leaf)?;
-            self.memory.write_obj((gpa + offset) | flags, GuestAddress(entry))?;
+        let leaf_bytes = leaf.bytes();
+        let mut mapped = 0;
+        while mapped < bytes {
+            // As many leaves as the last table has left, written in one go: a walk for each would take most of a VM's start.
+            let first = index(gva + mapped, levels_above(leaf));
+            let n = (ENTRIES - first).min((bytes - mapped) / leaf_bytes);
+            let entries: Vec<u8> =
+                (0..n).flat_map(|i| ((gpa + mapped + i * leaf_bytes) | flags).to_le_bytes()).collect();
+            let entry = self.leaf_entry(gva + mapped, leaf)?;
+            self.memory.write_slice(&entries, GuestAddress(entry))?;
+            mapped += n * leaf_bytes;
         }
         Ok(())
     }
