@@ -5,13 +5,14 @@
 
 use std::{
     io,
-    sync::{Barrier, atomic::AtomicBool},
+    sync::{Barrier, atomic::AtomicBool, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
 use crate::{
     arena::{Arena, Cursor, WrongAnswer},
+    kick,
     microvm::{MicrovmError, Vcpu},
     probe::{self, Call, Code, Reply},
 };
@@ -101,16 +102,26 @@ pub fn run_phase<L: Lane>(
 ) -> Result<Phase, LaneError> {
     assert_eq!(lanes.len(), cursors.len(), "one cursor a lane");
     let start = Barrier::new(lanes.len());
+    let patience =
+        kick::patience(cursors.iter().map(|cursor| arena.call(cursor).accesses).sum::<u64>() * batches as u64);
+    let (ended, ends) = mpsc::channel();
     let outcomes: Vec<Result<Track, LaneError>> = thread::scope(|scope| {
         let threads: Vec<_> = lanes
             .iter_mut()
             .zip(cursors.iter_mut())
             .enumerate()
             .map(|(i, (lane, cursor))| {
-                let (start, cpu) = (&start, pin.get(i % pin.len().max(1)).copied());
-                scope.spawn(move || run_lane(lane, cursor, arena, batches, start, cpu))
+                let (start, ended) = (&start, ended.clone());
+                let cpu = pin.get(i % pin.len().max(1)).copied();
+                scope.spawn(move || {
+                    let _registration = kick::register();
+                    let outcome = run_lane(lane, cursor, arena, batches, start, cpu);
+                    let _ = ended.send(());
+                    outcome
+                })
             })
             .collect();
+        call_back_after(patience, threads.len(), &ends);
         threads.into_iter().map(|t| t.join().expect("a lane does not panic")).collect()
     });
     let tracks = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -118,6 +129,20 @@ pub fn run_phase<L: Lane>(
         batches: (0..batches).map(|b| Batch::over(tracks.iter().map(|track| &track.batches[b]))).collect(),
         involuntary_switches: tracks.iter().map(|track| track.involuntary_switches).sum(),
     })
+}
+
+/// Waits for all lanes to end. Those that have not when the time is over are kicked out of their guests until they do.
+fn call_back_after(patience: Duration, lanes: usize, ends: &mpsc::Receiver<()>) {
+    const AGAIN: Duration = Duration::from_millis(50);
+    let deadline = Instant::now() + patience;
+    let mut running = lanes;
+    while running > 0 {
+        let wait = deadline.saturating_duration_since(Instant::now()).max(AGAIN);
+        match ends.recv_timeout(wait) {
+            Ok(()) => running -= 1,
+            Err(_) => kick::all(),
+        }
+    }
 }
 
 /// What one lane has to tell.

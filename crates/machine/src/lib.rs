@@ -5,6 +5,7 @@ pub mod backing;
 pub mod clock;
 pub mod facts;
 pub mod interference;
+pub mod kick;
 pub mod knob;
 pub mod lane;
 pub mod microvm;

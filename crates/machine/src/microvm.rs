@@ -9,6 +9,7 @@
 use std::{
     cell::OnceCell,
     sync::atomic::{AtomicBool, Ordering},
+    time::Instant,
 };
 
 use kvm_bindings::{KVM_MAX_CPUID_ENTRIES, kvm_userspace_memory_region};
@@ -25,6 +26,7 @@ use vmtax_core::{
 
 use crate::{
     backing::{BackingError, Memory},
+    kick,
     probe::{Call, Code, Reply},
 };
 
@@ -45,6 +47,10 @@ const END_OFFSET: u64 = 2 * KIB;
 /// bitmap begins; the rest of its page is that bitmap, all zero, which permits every port.
 const IO_MAP_BASE: u16 = 104;
 const IO_MAP_BASE_OFFSET: u64 = 102;
+
+/// Where Intel's KVM keeps three pages for a real mode that this guest never enters, but every vCPU starts in: the place that
+/// other virtual machine monitors use too, below 4 GiB and clear of all guest memory.
+const TSS_ADDRESS: usize = 0xfffb_d000;
 
 /// A virtual machine with its vCPUs, ready to run one probe over one arena.
 #[derive(Debug)]
@@ -131,6 +137,7 @@ impl<'a> Microvm<'a> {
         let low = Memory::allocate(low_backing(arena.backing()), low_bytes(Bytes(arena.bytes()), leaf))?;
         let memory = guest_memory(&low, arena)?;
         let vm = kvm_device.create_vm().map_err(kvm("KVM_CREATE_VM"))?;
+        vm.set_tss_address(TSS_ADDRESS).map_err(kvm("KVM_SET_TSS_ADDR"))?;
         register(&vm, &memory)?;
         load(&memory, arena, leaf, code)?;
         let cpuid = kvm_device.get_supported_cpuid(KVM_MAX_CPUID_ENTRIES).map_err(kvm("KVM_GET_SUPPORTED_CPUID"))?;
@@ -163,15 +170,19 @@ impl Vcpu<'_> {
     pub fn run(&mut self, call: &Call) -> Result<Reply, MicrovmError> {
         let regs = registers::of_call(call, CODE_GVA, CODE_GVA + END_OFFSET);
         self.fd.set_regs(&regs).map_err(kvm("KVM_SET_REGS"))?;
+        let entered = Instant::now();
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(MicrovmError::Interrupted);
             }
             let exit = match self.fd.run() {
                 Ok(VcpuExit::IoOut(port, _)) if port == u16::from(END_PORT) => break,
+                Err(e) if e.errno() == libc::EINTR && entered.elapsed() > kick::patience(call.accesses) => {
+                    format!("no exit for {} s", entered.elapsed().as_secs())
+                }
                 Ok(VcpuExit::Intr) => continue,
-                Ok(exit) => format!("{exit:?}"),
                 Err(e) if e.errno() == libc::EINTR || e.errno() == libc::EAGAIN => continue,
+                Ok(exit) => format!("{exit:?}"),
                 Err(source) => return Err(MicrovmError::Kvm { operation: "KVM_RUN", source }),
             };
             return Err(self.unexpected(exit));

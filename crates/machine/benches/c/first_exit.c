@@ -59,6 +59,7 @@ static uint64_t once(char *arena, size_t arena_bytes, const unsigned char *paylo
     char *low = reserve(LOW);
     int vm = ioctl(kvm, KVM_CREATE_VM, 0);
     CHECK(vm);
+    CHECK(ioctl(vm, KVM_SET_TSS_ADDR, 0xfffbd000));
     struct kvm_userspace_memory_region low_slot = {0, 0, 0, LOW, (uintptr_t)low};
     struct kvm_userspace_memory_region arena_slot = {1, 0, ARENA_GPA, arena_bytes, (uintptr_t)arena};
     CHECK(ioctl(vm, KVM_SET_USER_MEMORY_REGION, &low_slot));

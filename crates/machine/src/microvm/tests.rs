@@ -9,7 +9,10 @@ use vmtax_core::{
 };
 
 use super::*;
-use crate::{arena::Arena, lane::run_phase};
+use crate::{
+    arena::Arena,
+    lane::{LaneError, run_phase},
+};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
@@ -92,4 +95,24 @@ fn a_guest_that_was_told_to_stop_is_interrupted() {
     let mut vm = Microvm::new(&kvm, arena.memory(), PageSize::Small, 1, arena.code(), &STOP).unwrap();
     let call = arena.call(&arena.cursor(0, 1));
     assert!(matches!(vm.vcpus()[0].run(&call), Err(MicrovmError::Interrupted)));
+}
+
+/// A payload that never ends: the stop flag is not seen inside the guest, a kick is.
+#[test]
+fn a_guest_that_never_comes_back_can_be_called_out() {
+    let Some(kvm) = device() else { return };
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let arena = arena(Backing::Small, Probe::Chase, 1);
+    let for_ever = Code { bytes: &[0xeb, 0xfe], ..*arena.code() }; // jmp to itself
+    let mut vm = Microvm::new(&kvm, arena.memory(), PageSize::Small, 1, &for_ever, &STOP).unwrap();
+    let mut cursors = [arena.cursor(0, 1)];
+    std::thread::scope(|scope| {
+        let lost = scope.spawn(|| run_phase(vm.vcpus(), &mut cursors, &arena, 1, &[]));
+        STOP.store(true, Ordering::Relaxed);
+        while !lost.is_finished() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            kick::all();
+        }
+        assert!(matches!(lost.join().unwrap(), Err(LaneError::Run(MicrovmError::Interrupted))));
+    });
 }
