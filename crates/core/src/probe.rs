@@ -20,13 +20,18 @@ pub enum Probe {
     Random,
     /// One write in each page.
     Touch,
+    /// Four bytes written at a fixed stride, in order.
+    Walk,
+    /// As many, at random slots of the stride.
+    WalkRandom,
 }
 
 impl Probe {
     /// All of them.
-    pub const ALL: [Probe; 5] = [Probe::Chase, Probe::Stride, Probe::StrideWrite, Probe::Random, Probe::Touch];
+    pub const ALL: [Probe; 7] =
+        [Probe::Chase, Probe::Stride, Probe::StrideWrite, Probe::Random, Probe::Touch, Probe::Walk, Probe::WalkRandom];
 
-    /// `chase`, `stride`, `stride-write`, `random` or `touch`.
+    /// `chase`, `stride`, `stride-write`, `random`, `touch`, `walk` or `walk-random`.
     pub const fn name(self) -> &'static str {
         match self {
             Probe::Chase => "chase",
@@ -34,6 +39,8 @@ impl Probe {
             Probe::StrideWrite => "stride-write",
             Probe::Random => "random",
             Probe::Touch => "touch",
+            Probe::Walk => "walk",
+            Probe::WalkRandom => "walk-random",
         }
     }
 
@@ -45,6 +52,8 @@ impl Probe {
             Probe::StrideWrite => "writes at a fixed stride",
             Probe::Random => "independent loads at pseudo-random lines: throughput",
             Probe::Touch => "one write in each 4 KiB page",
+            Probe::Walk => "four bytes written at a fixed stride, in order",
+            Probe::WalkRandom => "four bytes written at random slots of a stride",
         }
     }
 }
@@ -56,6 +65,7 @@ impl Probe {
             Probe::Chase | Probe::Random => Bytes(LINE),
             Probe::Stride | Probe::StrideWrite => Bytes(8),
             Probe::Touch => Bytes(PageSize::Small.bytes()),
+            Probe::Walk | Probe::WalkRandom => Bytes(4),
         }
     }
 }

@@ -66,6 +66,7 @@ impl Arena {
                 lay_numbers(&memory);
                 Course::Numbers
             }
+            Contents::Anything => Course::Numbers,
         };
         Ok(Arena { memory, layout, code, shares, course })
     }

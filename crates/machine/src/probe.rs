@@ -30,6 +30,7 @@ mod chase;
 mod random;
 mod stride;
 mod touch;
+mod walk;
 
 /// One call of a probe: the registers it begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +86,8 @@ pub enum Contents {
     Cycle,
     /// Every word its own number, as in [`Numbered`].
     Numbers,
+    /// Whatever is there, or nothing yet: the probe only writes.
+    Anything,
 }
 
 /// The machine code of a probe, what it must compute, and how it goes over an arena.
@@ -112,6 +115,8 @@ pub fn code(probe: Probe) -> Code {
         Probe::StrideWrite => stride::write(),
         Probe::Random => random::code(),
         Probe::Touch => touch::code(),
+        Probe::Walk => walk::sequential(),
+        Probe::WalkRandom => walk::random(),
     }
 }
 

@@ -30,18 +30,18 @@ probe!(
 );
 
 pub(super) fn read() -> Code {
-    code(bytes_between!(vmtax_probe_stride, vmtax_probe_stride_end), read_reference)
+    code(bytes_between!(vmtax_probe_stride, vmtax_probe_stride_end), read_reference, Contents::Numbers)
 }
 
 pub(super) fn write() -> Code {
-    code(bytes_between!(vmtax_probe_stride_write, vmtax_probe_stride_write_end), write_reference)
+    code(bytes_between!(vmtax_probe_stride_write, vmtax_probe_stride_write_end), write_reference, Contents::Anything)
 }
 
-fn code(bytes: &'static [u8], reference: fn(&mut dyn Words, Call) -> Reply) -> Code {
+fn code(bytes: &'static [u8], reference: fn(&mut dyn Words, Call) -> Reply, contents: Contents) -> Code {
     Code {
         bytes,
         reference,
-        contents: Contents::Numbers,
+        contents,
         accesses: |layout| layout.bytes() / layout.stride(),
         step: Layout::stride,
         position: |layout, nth| nth * layout.stride() % layout.bytes(),

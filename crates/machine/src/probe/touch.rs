@@ -29,7 +29,7 @@ pub(super) fn code() -> Code {
     Code {
         bytes: bytes_between!(vmtax_probe_touch, vmtax_probe_touch_end),
         reference,
-        contents: Contents::Numbers,
+        contents: Contents::Anything,
         accesses: |layout| layout.bytes() / PAGE,
         step: |_| PAGE,
         position: |layout, nth| nth * PAGE % layout.bytes(),

@@ -160,11 +160,11 @@ impl HostRig<'_> {
     fn touched(&self) -> Bytes {
         let page = PageSize::Small.bytes();
         match self.probe {
-            Probe::Chase | Probe::Stride | Probe::StrideWrite => {
+            Probe::Chase | Probe::Stride | Probe::StrideWrite | Probe::Walk => {
                 Bytes((self.layout.bytes() / self.layout.stride().max(page)) * page)
             }
             Probe::Touch => Bytes(self.layout.bytes()),
-            Probe::Random => Bytes(0),
+            Probe::Random | Probe::WalkRandom => Bytes(0),
         }
     }
 
