@@ -38,9 +38,9 @@ use vmtax_core::units::PageSize;
 pub use error::Error;
 pub use host::{Host, Kernel, Sysfs};
 pub use lease::{Grant, Lease};
-pub use lock::Contention;
+pub use lock::{Contention, check_free};
 pub use pool::{Pool, Want, check_memory};
-pub use restore::{Outcome, Verdict, restore};
+pub use restore::{Outcome, Verdict, is_left_changed, restore};
 
 /// One piece of host state. Its value is a number; a knob that takes words numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

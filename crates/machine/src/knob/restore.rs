@@ -111,6 +111,11 @@ impl fmt::Display for Outcome {
     }
 }
 
+/// Whether there is something to put back. While a lease lives that is its own business: see [`super::check_free`].
+pub fn is_left_changed(host: &Host) -> bool {
+    host.journal_path().exists()
+}
+
 /// Puts back what killed processes left changed, and says what became of each change; nothing left, nothing said.
 pub fn restore(host: &Host, contention: Contention) -> Result<Vec<Outcome>, Error> {
     let _lock = Lock::take(host, contention)?;
