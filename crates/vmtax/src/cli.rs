@@ -1,8 +1,12 @@
 //! The command line: what can be asked, in clap's terms. Help, completions and the manual page come from here.
 
-use std::{path::PathBuf, time::Duration};
+use std::{ffi::OsStr, num::IntErrorKind, path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    Arg, Args, Parser, Subcommand, ValueEnum,
+    builder::{EnumValueParser, PossibleValue, TypedValueParser},
+    error::{ContextKind, ContextValue},
+};
 use vmtax_core::{
     probe::Probe,
     setting::Backing,
@@ -39,13 +43,13 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct MatrixArgs {
     /// Memory to walk, such as 512M [default: 1 GiB, or a quarter of available memory where that is less]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub size: Option<Bytes>,
     /// Leaves of the guest's page table; `none` for native alone [default: all]
-    #[arg(long, value_delimiter = ',', value_name = "LEAVES")]
+    #[arg(long, value_delimiter = ',', value_name = "LEAVES", ignore_case = true, value_parser = Level::<GuestLevel>::parser())]
     pub guest: Option<Vec<GuestLevel>>,
     /// What the memory stands on [default: all]
-    #[arg(long, value_delimiter = ',', value_name = "BACKINGS")]
+    #[arg(long, value_delimiter = ',', value_name = "BACKINGS", ignore_case = true, value_parser = Level::<HostLevel>::parser())]
     pub host: Option<Vec<HostLevel>>,
     /// Borrow hugetlb pages for the run, and give them back (needs root)
     #[arg(long)]
@@ -57,19 +61,19 @@ pub struct MatrixArgs {
     #[arg(long, default_value = "4K")]
     pub stride: Bytes,
     /// vCPUs, and threads natively, that walk side by side
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = count)]
     pub vcpus: u32,
     /// CPUs to bind them to, such as 1 or 2,3 [default: none, the kernel chooses]
-    #[arg(long, value_delimiter = ',', value_name = "CPUS")]
+    #[arg(long, value_delimiter = ',', value_name = "CPUS", value_parser = cpu)]
     pub pin: Vec<usize>,
     /// Make exactly so many blocks [default: until every interval is within ±2 % or the budget is spent]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, allow_negative_numbers = true, value_parser = count)]
     pub blocks: Option<u32>,
     /// Time to spend, such as 60s or 5m; with --blocks there is no limit unless one is given [default: 60s]
-    #[arg(long, value_parser = duration)]
+    #[arg(long, allow_negative_numbers = true, value_parser = duration)]
     pub budget: Option<Duration>,
     /// Orders and layouts follow from it [default: drawn, and kept with the run]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..1 << 53))]
+    #[arg(long, allow_negative_numbers = true, value_parser = seed)]
     pub seed: Option<u64>,
     #[command(flatten)]
     pub form: Form,
@@ -119,10 +123,13 @@ pub struct Results {
 pub enum GuestLevel {
     /// No guest: native alone
     None,
+    /// 4 KiB pages
     #[value(name = "4k")]
     Small,
+    /// 2 MiB pages
     #[value(name = "2m")]
     Large,
+    /// 1 GiB pages
     #[value(name = "1g")]
     Giant,
 }
@@ -190,12 +197,112 @@ impl ValueEnum for ProbeName {
     }
 }
 
-/// `60s`, `5m`, `1h`, or seconds alone; more than nothing.
+/// Reads the level of a factor. Of names that are nearly right clap tells the nearest; of page sizes that do not exist, this.
+#[derive(Debug, Clone)]
+pub struct Level<L: ValueEnum + Clone + Send + Sync + 'static>(EnumValueParser<L>);
+
+impl<L: ValueEnum + Clone + Send + Sync + 'static> Level<L> {
+    fn parser() -> Self {
+        Level(EnumValueParser::new())
+    }
+
+    /// The page size nearest to a size that is none, by ratio: `2m` for `3m`.
+    fn nearest(&self, value: &OsStr) -> Option<String> {
+        let size = |text: &str| text.parse::<Bytes>().ok().filter(|size| size.0 > 0).map(|size| (size.0 as f64).ln());
+        let asked = size(value.to_str()?)?;
+        let names = L::value_variants().iter().filter_map(L::to_possible_value);
+        let sizes = names.filter_map(|name| Some((name.get_name().to_owned(), (size(name.get_name())? - asked).abs())));
+        sizes.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(name, _)| name)
+    }
+}
+
+impl<L: ValueEnum + Clone + Send + Sync + 'static> TypedValueParser for Level<L> {
+    type Value = L;
+
+    fn parse_ref(&self, command: &clap::Command, arg: Option<&Arg>, value: &OsStr) -> Result<L, clap::Error> {
+        self.0.parse_ref(command, arg, value).map_err(|mut error| {
+            if error.get(ContextKind::SuggestedValue).is_none()
+                && let Some(nearest) = self.nearest(value)
+            {
+                error.insert(ContextKind::SuggestedValue, ContextValue::String(nearest));
+            }
+            error
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
+}
+
+/// A number of things, of which there must be one.
+fn count(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(0) => Err("write 1 or more".to_owned()),
+        Ok(n) => Ok(n),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Err(format!("write {} at most", u32::MAX)),
+        Err(_) => Err("write a whole number, such as 1".to_owned()),
+    }
+}
+
+fn cpu(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "write numbers of CPUs, such as 0,2".to_owned())
+}
+
+/// JSON readers keep whole numbers exactly only below 2^53 (RFC 8259, 6).
+fn seed(text: &str) -> Result<u64, String> {
+    let seed = text.parse().ok().filter(|&seed: &u64| seed < 1 << 53);
+    seed.ok_or_else(|| format!("write a whole number below {}", 1_u64 << 53))
+}
+
+/// `60s`, `5m`, `1h`, or seconds alone; more than nothing, and no more than anybody waits.
 fn duration(text: &str) -> Result<Duration, String> {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     let seconds = text.parse::<u64>().map(Duration::from_secs).ok();
     match seconds.or_else(|| humantime::parse_duration(text).ok()) {
         Some(Duration::ZERO) => Err("no time at all; give it some, such as 60s".to_owned()),
+        Some(duration) if duration > YEAR => Err("more than a year; write 60s, 5m or 1h".to_owned()),
         Some(duration) => Ok(duration),
         None => Err("not a time; write 60s, 5m or 1h".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_do_not_contradict_each_other() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_budget_is_seconds_or_has_its_unit() {
+        let check = |text, expected: Result<u64, &str>| {
+            assert_eq!(duration(text), expected.map(Duration::from_secs).map_err(str::to_owned), "{text}");
+        };
+        check("60", Ok(60));
+        check("60s", Ok(60));
+        check("5m", Ok(300));
+        check("1h 30m", Ok(5400));
+        check("0", Err("no time at all; give it some, such as 60s"));
+        check("-1", Err("not a time; write 60s, 5m or 1h"));
+        check("18446744073709551615", Err("more than a year; write 60s, 5m or 1h"));
+    }
+
+    #[test]
+    fn an_unknown_page_size_is_answered_with_the_nearest() {
+        let check = |text: &str, expected: Option<&str>| {
+            let nearest = Level::<GuestLevel>::parser().nearest(OsStr::new(text));
+            assert_eq!(nearest.as_deref(), expected, "{text}");
+        };
+        check("3m", Some("2m"));
+        check("64k", Some("4k"));
+        check("4194304", Some("2m"));
+        check("512m", Some("1g"));
+        check("huge", None);
+        check("0", None);
     }
 }

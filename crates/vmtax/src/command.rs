@@ -1,10 +1,13 @@
 //! The subcommands, one file each, and the difference between "I will not" and "it went wrong".
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use vmtax_machine::knob;
 
-use crate::{cli::Command, store::StoreError};
+use crate::{
+    cli::{Command, Results},
+    store::{Store, StoreError},
+};
 
 mod completions;
 mod doctor;
@@ -44,4 +47,18 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 /// Whether an error means that nothing was done: exit code 2.
 pub fn is_refusal(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.is::<Refusal>() || cause.is::<StoreError>() || cause.is::<knob::Error>())
+}
+
+/// The results file that is meant. SQLite says of a directory that there is a disk error.
+fn results_file(results: &Results) -> anyhow::Result<PathBuf> {
+    let path = results.db.clone().map_or_else(Store::default_path, Ok)?;
+    if path.is_dir() {
+        let file = path.join("results.db");
+        return Err(Refusal::new(
+            format!("cannot keep results in {}: it is a directory", path.display()),
+            format!("name a file: --db {}", file.display()),
+        )
+        .into());
+    }
+    Ok(path)
 }

@@ -1,25 +1,23 @@
 //! `vmtax matrix`: the main job. Reserve, measure, give back, print.
 
-use std::{process::ExitCode, time::Instant};
+use std::{
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
+use anyhow::Context;
 use vmtax_core::{
     arena::Layout,
-    availability::{self, Demand, Reserve, pool_need},
+    availability::{self, Demand, Reserve},
     request::Request,
     run::Ending,
-    setting::Backing,
-    trial::{Trial, Unavailable},
-    units::{Bytes, PageSize},
+    trial::Trial,
+    units::{Bytes, GIB, PageSize},
 };
-use vmtax_machine::{
-    Kvm,
-    clock::Clock,
-    facts,
-    knob::{self, Contention, Lease, Want},
-    microvm,
-};
+use vmtax_machine::{Kvm, clock::Clock, facts, knob, microvm};
 
-use super::show;
+use self::pools::Pools;
+use super::{results_file, show};
 use crate::{
     cli::MatrixArgs,
     lab::{self, Observer, Plan, Progress, Until, host::HostRig},
@@ -29,25 +27,36 @@ use crate::{
     store::Store,
 };
 
+mod pools;
 pub mod request;
 
 /// Measures, and prints what was measured, also when it was interrupted.
 pub fn run(args: &MatrixArgs) -> anyhow::Result<ExitCode> {
     let started = Instant::now();
     let clock = Clock::default();
-    let host = facts::host();
-    let request = request::request(args, &host, drawn_seed()?)?;
-    let path = args.results.db.clone().map_or_else(Store::default_path, Ok)?;
+    let request = request::request(args, &facts::host(), drawn_seed()?)?;
+    let path = results_file(&args.results)?;
+    pools::settle(&knob::Host::default())?;
     let store = Store::open(&path)?;
     let signals = Signals::catch()?;
-    let (lease, shortages) = if args.reserve { reserve(args, &request)? } else { (None, Vec::new()) };
-    // Again: pools are part of what the host is.
-    let host = if lease.is_some() { facts::host() } else { host };
+    let pools = match reserve(args, &request) {
+        // The kernel cuts a raise of a pool short when a signal comes.
+        Err(_) if signals.exit_code().is_some() => Pools::default(),
+        outcome => outcome?,
+    };
+    if let Some(code) = signals.exit_code() {
+        pools.give_back()?;
+        output::note("Interrupted before anything was measured.");
+        return Ok(ExitCode::from(code));
+    }
+    // Again: pools are part of what the host is, and may have been put back or borrowed from since.
+    let host = facts::host();
     let availability = availability::availability(&host, &request.settings, demand(&request));
-    let unavailable: Vec<_> = availability.unavailable().map(|why| with_shortage(why, &shortages)).collect();
+    let unavailable: Vec<_> = availability.unavailable().map(|why| pools.reason(why)).collect();
     let id = store.begin(&request, &host, &unavailable)?;
     let plan =
         Plan { settings: availability.available().collect(), unavailable, seed: request.seed, until: until(&request) };
+    output::note(announcement(args, &request, &plan));
     let mut rig = HostRig {
         probe: request.probe,
         layout: Layout::new(request.probe, request.size, request.stride)?,
@@ -63,20 +72,30 @@ pub fn run(args: &MatrixArgs) -> anyhow::Result<ExitCode> {
     let outcome = lab::run(&mut rig, &plan, &mut keeper);
     keeper.bar.clear();
     drop(rig);
-    give_back(lease)?;
+    pools.give_back()?;
     store.end(&id, *outcome.as_ref().unwrap_or(&Ending::Failed), started.elapsed().as_secs_f64())?;
     if let Err(error) = outcome {
         output::note(format!("What was measured before the error is kept: vmtax show {id}"));
         return Err(error);
     }
     let run = store.load(&id)?;
-    show::print(&run, &args.form)?;
+    let printed = show::print(&run, &args.form);
     output::note(format!("Kept as run {id} in {}; `vmtax show` prints it again.", path.display()));
-    Ok(match signals.exit_code() {
-        Some(code) => ExitCode::from(code),
-        None if keeper.failed > 0 => ExitCode::FAILURE,
-        None => ExitCode::SUCCESS,
-    })
+    match signals.exit_code() {
+        // A terminal that has closed takes no table any more.
+        Some(code) => Ok(ExitCode::from(code)),
+        None => printed.map(|()| if keeper.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }),
+    }
+}
+
+/// Pools as the run needs them, where it may change them.
+fn reserve(args: &MatrixArgs, request: &Request) -> anyhow::Result<Pools> {
+    if !args.reserve {
+        return Ok(Pools::default());
+    }
+    let is_named = |backing| request::is_named(args, backing);
+    Pools::borrow(knob::Host::default(), request, demand(request), is_named)
+        .context("cannot borrow huge pages for the run")
 }
 
 /// A seed nobody chose. 32 bits, to be typed again.
@@ -87,7 +106,7 @@ fn drawn_seed() -> anyhow::Result<u64> {
 }
 
 fn until(request: &Request) -> Until {
-    let budget = request.budget_seconds.map(std::time::Duration::from_secs_f64);
+    let budget = request.budget_seconds.map(Duration::from_secs_f64);
     match (request.blocks, budget) {
         (Some(blocks), None) => Until::Blocks(blocks),
         (Some(blocks), Some(budget)) => Until::BlocksOr(blocks, budget),
@@ -102,62 +121,34 @@ fn demand(request: &Request) -> Demand {
     Demand { arena: request.size, tables, vcpus: request.vcpus, reserve: Reserve::No }
 }
 
-/// Borrows the pages that the backings asked for need. A backing that was named must be had in full; one that is there by
-/// default is listed as unavailable if it cannot.
-fn reserve(args: &MatrixArgs, request: &Request) -> anyhow::Result<(Option<Lease>, Vec<Shortage>)> {
-    let Demand { arena, tables, .. } = demand(request);
-    let wants: Vec<(Backing, Want)> = Backing::ALL
-        .into_iter()
-        .filter(|backing| request.settings.iter().any(|setting| setting.host == *backing))
-        .filter(|backing| arena.0.is_multiple_of(backing.page().bytes()))
-        .filter_map(|backing| {
-            pool_need(backing, arena.0, tables.0).map(|(page, pages)| (backing, Want { page, pages }))
-        })
-        .collect();
-    let host = knob::Host::default();
-    let mut lease = Lease::acquire(host.clone(), Contention::Refuse)?;
-    for outcome in lease.recovered() {
-        output::note(format!("left by an earlier run: {outcome}"));
-    }
-    knob::check_memory(&host, &wants.iter().map(|(_, want)| *want).collect::<Vec<_>>())?;
-    let mut shortages = Vec::new();
-    for (backing, want) in wants {
-        match lease.borrow_pool(want) {
-            Ok(_) => {}
-            Err(error @ (knob::Error::Partial { .. } | knob::Error::NoPool { .. }))
-                if !request::is_named(args, backing) =>
-            {
-                shortages.push(Shortage { backing, error });
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok((Some(lease), shortages))
+/// What will happen, before it does.
+fn announcement(args: &MatrixArgs, request: &Request, plan: &Plan) -> String {
+    let cells = match plan.settings.len() {
+        1 => "1 cell".to_owned(),
+        n => format!("{n} cells"),
+    };
+    let size = match args.size {
+        None if request.size.0 < GIB => format!("{}, a quarter of available memory", request.size),
+        None | Some(_) => request.size.to_string(),
+    };
+    let until = match plan.until {
+        Until::Blocks(n) => blocks(n),
+        Until::PreciseOr(budget) => format!("up to {}", seconds(budget)),
+        Until::BlocksOr(n, budget) => format!("{}, up to {}", blocks(n), seconds(budget)),
+    };
+    let rest = match plan.unavailable.len() {
+        0 => String::new(),
+        n => format!(" ({n} cannot be measured here)"),
+    };
+    format!("Measuring {cells}{rest} on {size}: {until}.")
 }
 
-/// A pool that could not be borrowed, for a backing nobody named.
-#[derive(Debug)]
-struct Shortage {
-    backing: Backing,
-    error: knob::Error,
+fn blocks(n: u32) -> String {
+    if n == 1 { "1 block".to_owned() } else { format!("{n} blocks") }
 }
 
-/// Why a setting is unavailable, in the words of the attempt where one was made.
-fn with_shortage(why: &Unavailable, shortages: &[Shortage]) -> Unavailable {
-    match shortages.iter().find(|shortage| shortage.backing == why.setting.host) {
-        Some(Shortage { error, .. }) => {
-            Unavailable { reason: error.to_string(), remedy: error.remedy().unwrap_or_default(), ..why.clone() }
-        }
-        None => why.clone(),
-    }
-}
-
-fn give_back(lease: Option<Lease>) -> anyhow::Result<()> {
-    let Some(lease) = lease else { return Ok(()) };
-    for outcome in lease.release()? {
-        output::note(outcome);
-    }
-    Ok(())
+fn seconds(budget: Duration) -> String {
+    format!("{:.0} s", budget.as_secs_f64().ceil())
 }
 
 /// Keeps every trial, and shows where the run stands.

@@ -1,11 +1,11 @@
 //! `vmtax show [RUN]`: prints a kept run again.
 
-use std::process::ExitCode;
+use std::{io, process::ExitCode};
 
 use vmtax_core::run::Run;
 use vmtax_report::{export, matrix};
 
-use super::Refusal;
+use super::{Refusal, results_file};
 use crate::{
     cli::{Form, ShowArgs},
     output,
@@ -14,7 +14,11 @@ use crate::{
 
 /// Loads the run and prints it.
 pub fn run(args: &ShowArgs) -> anyhow::Result<ExitCode> {
-    let path = args.results.db.clone().map_or_else(Store::default_path, Ok)?;
+    let path = results_file(&args.results)?;
+    if path.metadata().is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
+        let help = "`vmtax matrix` makes one; if yours is elsewhere, name it with --db FILE";
+        return Err(Refusal::new(format!("there are no results to show: no file {}", path.display()), help).into());
+    }
     let store = Store::open_to_read(&path)?;
     let id = match &args.run {
         Some(id) => id.clone(),

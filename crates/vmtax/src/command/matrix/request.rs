@@ -1,12 +1,12 @@
 //! From arguments to a request: everything that can be refused is refused here, before anything is touched.
 
 use vmtax_core::{
-    arena::Layout,
+    arena::{Layout, LayoutError},
     availability::matrix,
     host::Host,
     request::Request,
     setting::{Backing, Setting},
-    units::{Bytes, GIB, MIB, PageSize},
+    units::{Bytes, GIB, KIB, MIB, PageSize},
 };
 
 use crate::{cli::MatrixArgs, command::Refusal};
@@ -27,8 +27,8 @@ pub fn request(args: &MatrixArgs, host: &Host, seed: u64) -> Result<Request, Ref
         Some(size) => asked_size(args, size)?,
         None => default_size(host),
     };
-    fits(size, host)?;
-    Layout::new(args.probe.0, size, args.stride).map_err(|e| Refusal::new(e.to_string(), "see --stride and --size"))?;
+    fits(args, size, host)?;
+    Layout::new(args.probe.0, size, args.stride).map_err(|e| unsuitable(args, &e))?;
     check_cpus(args, host)?;
     let budget = args.budget.or((args.blocks.is_none()).then_some(DEFAULT_BUDGET));
     Ok(Request {
@@ -54,26 +54,60 @@ fn asked_size(args: &MatrixArgs, size: Bytes) -> Result<Bytes, Refusal> {
     let named_backings = args.host.iter().flatten().map(|level| level.backing().page());
     let default = if args.guest.is_some() && args.host.is_some() { PageSize::Small } else { PageSize::Large };
     let page = named_leaves.chain(named_backings).chain([default]).max().unwrap_or(PageSize::Small);
-    if size.0 == 0 || !size.0.is_multiple_of(page.bytes()) {
-        let fitting = size.0.next_multiple_of(page.bytes()).max(page.bytes());
+    if size.0 == 0 {
         return Err(Refusal::new(
-            format!("--size {size} is no multiple of {}, the largest page asked for", page.prose()),
-            format!("--size {}M, or smaller pages: --guest 4k --host 4k", fitting / MIB),
+            "--size 0 leaves nothing to walk",
+            "--size 512M, or without --size what fits this host",
         ));
     }
-    Ok(size)
+    if size.0.is_multiple_of(page.bytes()) {
+        return Ok(size);
+    }
+    let fitting = size.0.checked_next_multiple_of(page.bytes()).unwrap_or(page.bytes());
+    let smaller = match page {
+        PageSize::Small => String::new(),
+        PageSize::Large => ", or 4 KiB pages alone: --guest 4k --host 4k".to_owned(),
+        PageSize::Giant => ", or smaller pages, such as 2m".to_owned(),
+    };
+    Err(Refusal::new(
+        format!("--size {size} is no multiple of {}, the largest page asked for", page.prose()),
+        format!("--size {}{smaller}", spelled(fitting)),
+    ))
 }
 
-fn fits(size: Bytes, host: &Host) -> Result<(), Refusal> {
+/// A size as it is typed: `512M`.
+fn spelled(bytes: u64) -> String {
+    match bytes {
+        n if n.is_multiple_of(GIB) => format!("{}G", n / GIB),
+        n if n.is_multiple_of(MIB) => format!("{}M", n / MIB),
+        n if n.is_multiple_of(KIB) => format!("{}K", n / KIB),
+        n => n.to_string(),
+    }
+}
+
+fn unsuitable(args: &MatrixArgs, error: &LayoutError) -> Refusal {
+    let help = match error {
+        LayoutError::Stride { probe, .. } => {
+            let grain = probe.grain().0;
+            let fitting = args.stride.0.checked_next_multiple_of(grain).unwrap_or(grain).max(grain);
+            format!("--stride {}", spelled(fitting))
+        }
+        LayoutError::TooSmall { .. } => "a smaller --stride, or a larger --size".to_owned(),
+    };
+    Refusal::new(error.to_string(), help)
+}
+
+fn fits(args: &MatrixArgs, size: Bytes, host: &Host) -> Result<(), Refusal> {
     let Some(available) = host.memory.available else { return Ok(()) };
     let needed = size.0.saturating_add(size.0 / OWN_SHARE).saturating_add(OWN_MEMORY);
     if needed <= available.0 {
         return Ok(());
     }
     let most = default_size(host).0.max(available.0.saturating_sub(OWN_MEMORY) / 2 / (2 * MIB) * (2 * MIB));
+    let what = args.size.map_or("an arena of", |_| "--size");
     Err(Refusal::new(
-        format!("an arena of {size} does not fit: {} of memory are available", Bytes(available.0 / MIB * MIB)),
-        format!("--size {}M, or free some memory", most / MIB),
+        format!("{what} {size} does not fit: {} MiB of memory are available", available.0 / MIB),
+        format!("--size {}, or free some memory", spelled(most)),
     ))
 }
 
@@ -87,12 +121,12 @@ fn check_cpus(args: &MatrixArgs, host: &Host) -> Result<(), Refusal> {
     }
     match args.pin.iter().find(|&&cpu| !vmtax_machine::lane::may_run_on(cpu)) {
         Some(cpu) => Err(Refusal::new(
-            format!("--pin: there is no CPU {cpu}, or it is not ours to use"),
-            "grep Cpus_allowed_list /proc/self/status lists those that are",
+            format!("--pin {cpu}: there is no such CPU, or this process may not use it"),
+            "those it may use: grep Cpus_allowed_list /proc/self/status",
         )),
         None if !args.pin.is_empty() && args.pin.len() < args.vcpus as usize => Err(Refusal::new(
-            format!("--pin names {} CPUs for {} vCPUs", args.pin.len(), args.vcpus),
-            "name one for each",
+            format!("--pin names too few CPUs: {} for {} vCPUs", args.pin.len(), args.vcpus),
+            "name one for each vCPU, such as --pin 0,1",
         )),
         None => Ok(()),
     }
