@@ -73,7 +73,7 @@ pub struct Vcpu<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum MicrovmError {
     /// A system call on `/dev/kvm` or what came of it.
-    #[error("{operation}: {source}")]
+    #[error("{operation} failed")]
     Kvm {
         /// The ioctl.
         operation: &'static str,

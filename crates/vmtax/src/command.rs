@@ -32,6 +32,11 @@ impl Refusal {
     }
 }
 
+/// Something went wrong after measuring had begun.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Late(pub &'static str);
+
 /// Runs one subcommand.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
@@ -46,7 +51,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 
 /// Whether an error means that nothing was done: exit code 2.
 pub fn is_refusal(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.is::<Refusal>() || cause.is::<StoreError>() || cause.is::<knob::Error>())
+    !error.is::<Late>()
+        && error.chain().any(|cause| cause.is::<Refusal>() || cause.is::<StoreError>() || cause.is::<knob::Error>())
 }
 
 /// The results file that is meant. SQLite says of a directory that there is a disk error.

@@ -1,5 +1,6 @@
 //! The command line: help, and what a tired user reads when something is wrong. `TRYCMD=overwrite` writes the texts anew;
 //! read them before committing.
+#![allow(clippy::unwrap_used, reason = "a test, whose helpers clippy takes for the program")]
 
 use std::{fs, path::Path};
 

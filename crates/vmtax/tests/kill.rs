@@ -1,4 +1,5 @@
 //! Whatever ends a run, the host is put back and what was measured is kept. On the real pool of 2 MiB pages.
+#![allow(clippy::unwrap_used, reason = "a test, whose helpers clippy takes for the program")]
 
 use std::{
     fs, io,
@@ -124,6 +125,30 @@ fn a_reader_that_has_gone_is_no_error() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(!ran.stderr.contains("panic") && !ran.stderr.contains("error"), "{ran:?}");
     }
+}
+
+#[test]
+fn a_disk_that_fills_ends_a_run_and_what_was_measured_is_kept() {
+    if !has_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let script = r#"mount -t tmpfs -o size=3m none "$1" && cd "$1"
+        { sleep 1; cat /dev/zero > filling; } 2> /dev/null &
+        "$2" matrix --guest none --host 4k --size 4M --blocks 100000 --db results.db
+        echo "exit code $?"
+        wait; rm filling
+        "$2" show --db results.db"#;
+    let place = directory.path().to_str().unwrap();
+    let prefix = ["unshare", "--mount", "sh", "-c", script, "-", place];
+    let ran = run(&mut under(&prefix, Path::new(env!("CARGO_BIN_EXE_vmtax")), ""));
+    assert!(ran.stderr.contains("What was measured before the error is kept: vmtax show "), "{ran:?}");
+    assert!(
+        ran.stderr.contains("error: the run broke off: cannot write results to results.db: no space left"),
+        "{ran:?}"
+    );
+    assert!(ran.stdout.starts_with("exit code 1\nCost of a memory access: "), "{ran:?}");
+    assert!(ran.stdout.contains(", not ended\n"), "{ran:?}");
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! `vmtax matrix` on this host: real memory and, where there are some, real virtual machines and real pools.
+#![allow(clippy::unwrap_used, reason = "a test, whose helpers clippy takes for the program")]
 
 use std::{
     collections::BTreeMap,
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Stdio,
+    thread,
+    time::Duration,
 };
 
 use host::{AS_NOBODY, POOL, Ran, has_kvm, has_pool, has_root, pool, public_copy, run, under, vmtax};
@@ -262,6 +266,23 @@ fn more_than_half_of_memory_is_not_reserved() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("in huge pages: more than half of the "), "{}", ran.stderr);
     assert!(ran.stderr.contains("\nhelp: free memory, or ask for "), "{}", ran.stderr);
+}
+
+#[test]
+fn own_memory_beside_the_arena_is_64_mib_and_a_256th_of_it_at_most() {
+    const ARENA_KIB: u64 = 256 << 10;
+    let (_directory, db) = results();
+    let mut command = vmtax("matrix --size 256M --blocks 1 --db");
+    let mut child = command.arg(&db).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut peak_kib = 0_u64;
+    while child.try_wait().unwrap().is_none() {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        peak_kib = line.map_or(peak_kib, |kib| kib.trim().trim_end_matches(" kB").parse().unwrap());
+        thread::sleep(Duration::from_millis(5));
+    }
+    println!("{} MiB beside an arena of 256 MiB", peak_kib.saturating_sub(ARENA_KIB) >> 10);
+    assert!(peak_kib <= ARENA_KIB + (64 << 10) + ARENA_KIB / 256, "{peak_kib} KiB");
 }
 
 /// Pages of a pool that somebody else uses. Two digits, as in what is written to it: a plain file keeps what is not written over.

@@ -17,7 +17,7 @@ use vmtax_core::{
 use vmtax_machine::{Kvm, clock::Clock, facts, knob, microvm};
 
 use self::pools::Pools;
-use super::{results_file, show};
+use super::{Late, results_file, show};
 use crate::{
     cli::MatrixArgs,
     lab::{self, Observer, Plan, Progress, Until, host::HostRig},
@@ -72,15 +72,17 @@ pub fn run(args: &MatrixArgs) -> anyhow::Result<ExitCode> {
     let outcome = lab::run(&mut rig, &plan, &mut keeper);
     keeper.bar.clear();
     drop(rig);
-    pools.give_back()?;
-    store.end(&id, *outcome.as_ref().unwrap_or(&Ending::Failed), started.elapsed().as_secs_f64())?;
+    let given_back = pools.give_back();
+    let ended = store.end(&id, *outcome.as_ref().unwrap_or(&Ending::Failed), started.elapsed().as_secs_f64());
     if let Err(error) = outcome {
         output::note(format!("What was measured before the error is kept: vmtax show {id}"));
-        return Err(error);
+        return Err(error.context(Late("the run broke off")));
     }
     let run = store.load(&id)?;
     let printed = show::print(&run, &args.form);
     output::note(format!("Kept as run {id} in {}; `vmtax show` prints it again.", path.display()));
+    given_back.context(Late("after the run"))?;
+    ended.context(Late("after the run"))?;
     match signals.exit_code() {
         // A terminal that has closed takes no table any more.
         Some(code) => Ok(ExitCode::from(code)),

@@ -1,6 +1,5 @@
 //! What the tests of the command share: how they run it, and what they need of the host.
 #![allow(dead_code, reason = "each test program uses a part of it")]
-#![allow(clippy::unwrap_used, reason = "a test, which clippy cannot see in a module without tests")]
 
 use std::{
     env,
