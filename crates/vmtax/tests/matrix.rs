@@ -188,6 +188,18 @@ fn without_dev_kvm_native_rows_are_measured_and_guests_have_a_remedy() {
 }
 
 #[test]
+fn something_else_at_dev_kvm_is_seen_for_what_it_is() {
+    if !has_root() || !has_kvm() {
+        return;
+    }
+    let (_directory, db) = results();
+    let hidden = ["unshare", "--mount", "sh", "-c", "mount --bind /dev/null /dev/kvm && exec \"$@\"", "-"];
+    let program = Path::new(env!("CARGO_BIN_EXE_vmtax"));
+    let document = run(under(&hidden, program, "matrix --size 4M --blocks 1 --json --db").arg(&db)).json();
+    only_native_rows(&document, "/dev/kvm is no KVM device");
+}
+
+#[test]
 fn without_permission_native_rows_are_measured_and_guests_have_a_remedy() {
     if !has_root() || !has_kvm() {
         return;

@@ -17,6 +17,9 @@ pub(super) fn obstacle(host: &Host, leaf: PageSize) -> Option<Obstacle> {
 /// EPERM from `open`: not the file's mode, but the device controller of a control group.
 const FORBIDDEN_DEVICE: i32 = 1;
 
+/// ENOTTY: what is there knows nothing of KVM's ioctls.
+const NO_KVM: i32 = 25;
+
 fn no_machine(host: &Host) -> Option<Obstacle> {
     match host.kvm.access {
         KvmAccess::Ok => None,
@@ -28,6 +31,10 @@ fn no_machine(host: &Host) -> Option<Obstacle> {
         KvmAccess::NoPermission { errno } => Some(Obstacle::new(
             format!("no permission to open /dev/kvm (errno {errno})"),
             "sudo usermod -aG kvm $USER, then log in again",
+        )),
+        KvmAccess::Failed { errno: NO_KVM } => Some(Obstacle::new(
+            "/dev/kvm is no KVM device (errno 25)",
+            "if this is a container, give it the device: --device /dev/kvm",
         )),
         KvmAccess::Failed { errno } => Some(Obstacle::new(
             format!("/dev/kvm does not open (errno {errno})"),

@@ -14,7 +14,7 @@ use vmtax_core::host::{KvmAccess, Pmu};
 /// Results of attempts; 0 is success.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answers {
-    /// Error number of opening `/dev/kvm` for reading and writing.
+    /// Error number of opening `/dev/kvm` for reading and writing; ENOTTY when that is something else.
     pub kvm_errno: Option<i32>,
     /// Whether KVM offers guests 1 GiB leaves.
     pub guest_1g: Option<bool>,
@@ -27,7 +27,11 @@ impl Answers {
     pub fn of_this_kernel() -> Answers {
         let pmu_errno = Some(cycles_errno());
         match kvm_ioctls::Kvm::new() {
-            Ok(kvm) => Answers { kvm_errno: Some(0), guest_1g: guest_1g(&kvm), pmu_errno },
+            Ok(kvm) if kvm.get_api_version() == KVM_API_VERSION => {
+                Answers { kvm_errno: Some(0), guest_1g: guest_1g(&kvm), pmu_errno }
+            }
+            // Something else lies there, as when a sandbox hides the device under /dev/null.
+            Ok(_) => Answers { kvm_errno: Some(libc::ENOTTY), guest_1g: None, pmu_errno },
             Err(error) => Answers { kvm_errno: Some(error.errno()), guest_1g: None, pmu_errno },
         }
     }
@@ -65,6 +69,9 @@ impl fmt::Display for Answers {
         Ok(())
     }
 }
+
+/// The one version since Linux 2.6.22 (Documentation/virt/kvm/api.rst, 4.1); it will not change.
+const KVM_API_VERSION: i32 = 12;
 
 /// Leaf 0x80000001 EDX bit 26 (page1gb) of what KVM would give a guest.
 fn guest_1g(kvm: &kvm_ioctls::Kvm) -> Option<bool> {

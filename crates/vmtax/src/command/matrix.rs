@@ -126,6 +126,7 @@ fn demand(request: &Request) -> Demand {
 /// What will happen, before it does.
 fn announcement(args: &MatrixArgs, request: &Request, plan: &Plan) -> String {
     let cells = match plan.settings.len() {
+        0 => return "None of the cells asked for can be measured here.".to_owned(),
         1 => "1 cell".to_owned(),
         n => format!("{n} cells"),
     };
