@@ -24,6 +24,20 @@ struct Shortage {
     error: Error,
 }
 
+/// What a backing takes from its pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Need {
+    backing: Backing,
+    want: Want,
+}
+
+/// Which needs the host's memory does for.
+#[derive(Debug, Default)]
+struct Shares {
+    granted: Vec<Need>,
+    shortages: Vec<Shortage>,
+}
+
 /// Sees that no other vmtax measures, which would disturb both, and puts back what a killed one has left.
 pub fn settle(host: &knob::Host) -> Result<(), Error> {
     knob::check_free(host)?;
@@ -51,11 +65,11 @@ impl Pools {
     ) -> Result<Pools, Error> {
         let mut lease = Lease::acquire(host.clone(), Contention::Refuse)?;
         lease.recovered().iter().for_each(left_behind);
-        let mut wants = wants(request, demand);
+        let mut needs = needs(request, demand);
         // Whoever was asked for comes first when memory does not do for all.
-        wants.sort_by_key(|(backing, _)| !is_named(*backing));
-        let (granted, mut shortages) = share_memory(&host, wants, &is_named)?;
-        for (backing, want) in granted {
+        needs.sort_by_key(|need| !is_named(need.backing));
+        let Shares { granted, mut shortages } = share_memory(&host, needs, &is_named)?;
+        for Need { backing, want } in granted {
             if let Err(error) = lease.borrow_pool(want) {
                 shortages.push(Shortage::unless_named(backing, error, &is_named)?);
             }
@@ -99,33 +113,28 @@ fn left_behind(outcome: &knob::Outcome) {
     output::note(format!("left by an earlier run: {outcome}"));
 }
 
-fn wants(request: &Request, demand: Demand) -> Vec<(Backing, Want)> {
+fn needs(request: &Request, demand: Demand) -> Vec<Need> {
     let Demand { arena, tables, .. } = demand;
-    Backing::ALL
-        .into_iter()
-        .filter(|backing| request.settings.iter().any(|setting| setting.host == *backing))
-        .filter(|backing| arena.0.is_multiple_of(backing.page().bytes()))
-        .filter_map(|backing| {
-            pool_need(backing, arena.0, tables.0).map(|(page, pages)| (backing, Want { page, pages }))
-        })
-        .collect()
+    let need = |backing| {
+        let (page, pages) = pool_need(backing, arena.0, tables.0)?;
+        Some(Need { backing, want: Want { page, pages } })
+    };
+    let is_asked = |backing: &Backing| request.settings.iter().any(|setting| setting.host == *backing);
+    let is_whole = |backing: &Backing| arena.0.is_multiple_of(backing.page().bytes());
+    Backing::ALL.into_iter().filter(is_asked).filter(is_whole).filter_map(need).collect()
 }
 
-/// Those wants, in their order, that together leave the host half of its memory.
-fn share_memory(
-    host: &knob::Host,
-    wants: Vec<(Backing, Want)>,
-    is_named: impl Fn(Backing) -> bool,
-) -> Result<(Vec<(Backing, Want)>, Vec<Shortage>), Error> {
-    let (mut granted, mut shortages) = (Vec::new(), Vec::new());
-    for (backing, want) in wants {
-        let together: Vec<Want> = granted.iter().map(|(_, want)| *want).chain([want]).collect();
+/// Those needs, in their order, that together leave the host half of its memory.
+fn share_memory(host: &knob::Host, needs: Vec<Need>, is_named: impl Fn(Backing) -> bool) -> Result<Shares, Error> {
+    let mut shares = Shares::default();
+    for need in needs {
+        let together: Vec<Want> = shares.granted.iter().chain([&need]).map(|need| need.want).collect();
         match knob::check_memory(host, &together) {
-            Ok(()) => granted.push((backing, want)),
-            Err(error) => shortages.push(Shortage::unless_named(backing, error, &is_named)?),
+            Ok(()) => shares.granted.push(need),
+            Err(error) => shares.shortages.push(Shortage::unless_named(need.backing, error, &is_named)?),
         }
     }
-    Ok((granted, shortages))
+    Ok(shares)
 }
 
 #[cfg(test)]
@@ -159,9 +168,9 @@ mod tests {
     fn a_default_backing_for_which_memory_does_not_do_is_left_out_and_a_named_one_refused() {
         let directory = tempfile::tempdir().unwrap();
         let host = host(directory.path(), 4 << 10);
-        let large = (Backing::Huge2m, Want { page: PageSize::Large, pages: 515 });
-        let giant = (Backing::Huge1g, Want { page: PageSize::Giant, pages: 1 });
-        let (granted, shortages) = share_memory(&host, vec![large, giant], |_| false).unwrap();
+        let large = Need { backing: Backing::Huge2m, want: Want { page: PageSize::Large, pages: 515 } };
+        let giant = Need { backing: Backing::Huge1g, want: Want { page: PageSize::Giant, pages: 1 } };
+        let Shares { granted, shortages } = share_memory(&host, vec![large, giant], |_| false).unwrap();
         assert_eq!(granted, [large]);
         assert_eq!(shortages[0].backing, Backing::Huge1g);
         let text = "cannot reserve 2054 MiB in huge pages: more than half of the 4 GiB that are available";
