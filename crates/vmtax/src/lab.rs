@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use vmtax_core::{
     analysis::Summary,
+    evidence,
     run::Ending,
     schedule::{self, Plot},
     setting::{Backing, Cell, Setting},
     trial::{Caveat, Measurement, Outcome, Trial, Unavailable},
+    units::Bytes,
 };
 
 pub mod host;
@@ -38,8 +40,12 @@ pub trait Rig {
     /// Takes it away again, after the last trial on it.
     fn clear(&mut self, ground: Self::Ground);
 
-    /// Makes one trial on it, in a fresh VM if the setting has a guest.
+    /// Makes one trial on it, in a fresh VM if the setting has a guest. Whether its evidence agrees with the setting is judged
+    /// by the lab.
     fn trial(&mut self, ground: &Self::Ground, setting: Setting) -> Result<Measurement, TrialError>;
+
+    /// How much memory a trial has certainly touched: KVM must have mapped at least that.
+    fn touched(&self) -> Bytes;
 
     /// Time since the command began.
     fn elapsed(&self) -> Duration;
@@ -165,7 +171,10 @@ impl<R: Rig, O: Observer> Run<'_, R, O> {
         {
             return Ok(true);
         }
-        if until.blocks().is_some() || block < BLOCKS_BEFORE_PRECISION {
+        if until.blocks().is_some() {
+            return Ok(false);
+        }
+        if block < BLOCKS_BEFORE_PRECISION {
             return Ok(false);
         }
         let summary = Summary::of(&self.plan.settings, &self.plan.unavailable, &self.trials)?;
@@ -219,13 +228,13 @@ fn measure<R: Rig>(
     repeating: &mut Duration,
     until: Until,
 ) -> Result<Measurement, TrialError> {
-    let mut best = rig.trial(ground, setting)?;
+    let mut best = proved(rig, ground, setting)?;
     for repeat in 1..=REPEATS {
         if best.interference.certain_steal() <= STEAL_LIMIT || *repeating >= until.for_repeats() {
             break;
         }
         let begun = rig.elapsed();
-        let again = rig.trial(ground, setting)?;
+        let again = proved(rig, ground, setting)?;
         *repeating += rig.elapsed() - begun;
         if again.interference.steal < best.interference.steal {
             best = again;
@@ -236,4 +245,13 @@ fn measure<R: Rig>(
         best.caveats.push(Caveat::Steal { share: best.interference.steal });
     }
     Ok(best)
+}
+
+/// Makes a trial; one whose evidence contradicts its setting has failed, on whatever rig.
+fn proved<R: Rig>(rig: &mut R, ground: &R::Ground, setting: Setting) -> Result<Measurement, TrialError> {
+    let measurement = rig.trial(ground, setting)?;
+    match evidence::contradiction(setting, &measurement.evidence, rig.touched()) {
+        Some(reason) => Err(TrialError::Failed(reason)),
+        None => Ok(measurement),
+    }
 }
