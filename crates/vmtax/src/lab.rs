@@ -157,7 +157,8 @@ struct Run<'r, R, O> {
 
 impl<R: Rig, O: Observer> Run<'_, R, O> {
     /// Whether to stop before block number `block`. The first is always made. The next is expected to take as long as the
-    /// latest: the first, which may have to fetch memory from a hypervisor below, is no measure for the others.
+    /// latest: the first, which may have to fetch memory from a hypervisor below, is no measure for the others. Where nothing
+    /// at all can be measured there is no precision to wait for: trials that fail at once would fill the results file.
     fn is_done(&self, block: u32, latest: Duration) -> anyhow::Result<bool> {
         if self.plan.settings.is_empty() {
             return Ok(true);
@@ -173,6 +174,9 @@ impl<R: Rig, O: Observer> Run<'_, R, O> {
         }
         if until.blocks().is_some() {
             return Ok(false);
+        }
+        if self.trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
+            return Ok(true);
         }
         if block < BLOCKS_BEFORE_PRECISION {
             return Ok(false);

@@ -171,6 +171,16 @@ fn an_observer_that_cannot_keep_a_trial_ends_the_run() {
 }
 
 #[test]
+fn a_run_in_which_nothing_can_be_measured_ends_after_a_block() {
+    let mut rig = Mock::new(|_, _| unreachable!("there is no memory"));
+    rig.barren = Backing::ALL.to_vec();
+    let run = kept(&mut rig, &plan(&[NATIVE, GUEST], Until::PreciseOr(60 * SECOND)));
+    assert_eq!((run.ending, run.trials.len(), failures(&run).len()), (Some(Ending::Done), 3, 3));
+    let run = kept(&mut rig, &plan(&[], Until::PreciseOr(60 * SECOND)));
+    assert_eq!((run.ending, run.trials.len()), (Some(Ending::Done), 0));
+}
+
+#[test]
 fn a_run_is_repeated_by_its_seed() {
     let order = |seed| {
         let mut rig = Mock::new(|setting, _| Ok(measured(setting, half_again(setting))));
