@@ -1,12 +1,12 @@
 //! Results: one SQLite file. A trial is committed when it ends, and every table is derived from the file.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
 use anyhow::Context;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use vmtax_core::{
     host::Host,
     request::Request,
@@ -15,8 +15,13 @@ use vmtax_core::{
     trial::{Outcome, Trial, Unavailable},
 };
 
+mod error;
+mod owner;
 #[cfg(test)]
 mod tests;
+
+pub use error::StoreError;
+use owner::Owner;
 
 /// `vmtx`: tells our files from other SQLite files (`PRAGMA application_id`).
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"vmtx");
@@ -31,58 +36,6 @@ const CLAIM: usize = 1 << 20;
 pub struct Store {
     connection: Connection,
     path: PathBuf,
-}
-
-/// Why a results file cannot be used. The file is left as it is.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// It is something else.
-    #[error("{0} is no results file of vmtax; choose another with --db FILE")]
-    Foreign(PathBuf),
-    /// It was written by a newer vmtax.
-    #[error(
-        "{path} was written by a newer vmtax (schema {found}, this one knows {SCHEMA}); update, or choose another with --db FILE"
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its schema.
-        found: i32,
-    },
-    /// It cannot be written.
-    #[error("cannot write results to {path}: {reason}; choose another file with --db FILE")]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// Read-only, or no space.
-        reason: String,
-    },
-    /// It cannot be opened.
-    #[error("cannot open results file {path}: {source}; choose another with --db FILE")]
-    Open {
-        /// The file or its directory.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// There is no such run in it.
-    #[error("no run {run} in {path}{}", .nearest.as_ref().map_or(String::new(), |id| format!("; the latest is {id}")))]
-    NoRun {
-        /// What was asked for.
-        run: String,
-        /// The file.
-        path: PathBuf,
-        /// The latest run in it.
-        nearest: Option<String>,
-    },
-    /// Anything else SQLite said.
-    #[error("results file {path}: {source}")]
-    Sqlite {
-        /// The file.
-        path: PathBuf,
-        /// What it said.
-        source: rusqlite::Error,
-    },
 }
 
 impl Store {
@@ -100,8 +53,8 @@ impl Store {
         if let Some(directory) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
             fs::create_dir_all(directory).map_err(|source| StoreError::Open { path: directory.to_owned(), source })?;
         }
+        Owner::of(path)?;
         let store = Self::connect(path, Connection::open(path))?;
-        store.check()?;
         store.sql(|c| {
             c.execute_batch("PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 5000;")?;
             c.execute_batch(&format!(
@@ -111,32 +64,25 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a results file to read it.
+    /// Opens a results file to read it. An empty one holds no run.
+    ///
+    /// SQLite may write: a commit cut short by a kill must be undone before anybody can read. Tried: opening read-only,
+    /// which refuses such a file.
     pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
-        if let Err(source) = fs::File::open(path) {
-            return Err(StoreError::Open { path: path.to_owned(), source });
-        }
-        let store = Self::connect(path, Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY))?;
-        store.check()?;
+        fs::metadata(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let (connection, tables) = match Owner::of(path)? {
+            Owner::Nobody => (Connection::open_in_memory(), TABLES),
+            Owner::Vmtax => (Connection::open_with_flags(path, flags), ""),
+        };
+        let store = Self::connect(path, connection)?;
+        store.sql(|c| c.execute_batch(&format!("{tables} PRAGMA query_only = ON; PRAGMA busy_timeout = 5000;")))?;
         Ok(store)
     }
 
     fn connect(path: &Path, connection: rusqlite::Result<Connection>) -> Result<Self, StoreError> {
         let connection = connection.map_err(|e| StoreError::from(path, e))?;
         Ok(Store { connection, path: path.to_owned() })
-    }
-
-    /// Refuses files of others and of newer versions; an empty file is nobody's.
-    fn check(&self) -> Result<(), StoreError> {
-        let number =
-            |pragma: &str| self.sql(|c| c.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i32>(0)));
-        let (application, schema, pages) = (number("application_id")?, number("user_version")?, number("page_count")?);
-        match (application, schema) {
-            (0, 0) if pages == 0 => Ok(()),
-            (APPLICATION_ID, found) if found > SCHEMA => Err(StoreError::Newer { path: self.path.clone(), found }),
-            (APPLICATION_ID, _) => Ok(()),
-            _ => Err(StoreError::Foreign(self.path.clone())),
-        }
     }
 
     fn sql<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
@@ -234,8 +180,8 @@ impl Store {
             .optional()
         })?;
         let Some((started, request, host, ending, seconds)) = head else {
-            let nearest = self.latest()?;
-            return Err(StoreError::NoRun { run: id.to_owned(), path: self.path.clone(), nearest }.into());
+            let latest = self.latest()?;
+            return Err(StoreError::NoRun { run: id.to_owned(), path: self.path.clone(), latest }.into());
         };
         let trials = self
             .rows("SELECT trial FROM trials WHERE run = ?1 ORDER BY block, place", id, |row| row.get::<_, String>(0))?;
@@ -273,23 +219,5 @@ impl Store {
         read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, StoreError> {
         self.sql(|c| c.prepare(query)?.query_map([run], read)?.collect())
-    }
-}
-
-impl StoreError {
-    fn from(path: &Path, source: rusqlite::Error) -> Self {
-        let path = path.to_owned();
-        match source.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => StoreError::Foreign(path),
-            Some(ErrorCode::ReadOnly) => StoreError::Unwritable { path, reason: "it is read-only".to_owned() },
-            Some(ErrorCode::DiskFull) => {
-                StoreError::Unwritable { path, reason: "no space left on the disk".to_owned() }
-            }
-            Some(ErrorCode::SystemIoFailure) => StoreError::Unwritable { path, reason: source.to_string() },
-            Some(ErrorCode::CannotOpen) => {
-                StoreError::Open { path, source: io::Error::other("no such file, or no permission") }
-            }
-            _ => StoreError::Sqlite { path, source },
-        }
     }
 }

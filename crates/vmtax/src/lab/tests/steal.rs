@@ -55,6 +55,7 @@ fn a_repeat_that_fails_is_shown_as_a_failure() {
         _ => Err(TrialError::Failed("exit 17".to_owned())),
     });
     let ground = rig.lay(Backing::Small, 0).unwrap();
-    let best = measure(&mut rig, &ground, NATIVE, &mut Duration::ZERO, Until::Blocks(1));
+    let mut repeating = Duration::ZERO;
+    let best = measure(&mut rig, &ground, NATIVE, &mut repeating, Until::Blocks(1));
     assert_eq!(best, Err(TrialError::Failed("exit 17".to_owned())), "a failure is shown, never hidden");
 }
