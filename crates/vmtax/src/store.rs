@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Context;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 use vmtax_core::{
     host::Host,
     request::Request,
@@ -98,7 +98,8 @@ impl Store {
                 "CREATE TABLE claim AS SELECT zeroblob({CLAIM}) AS space; DROP TABLE claim;"
             ))?;
             claim.commit()?;
-            let run = c.unchecked_transaction()?;
+            // Immediate: looks for a free name and takes it with nobody in between.
+            let run = Transaction::new_unchecked(c, TransactionBehavior::Immediate)?;
             let stem: String = run.query_row("SELECT strftime('%Y%m%d-%H%M%S', 'now')", [], |row| row.get(0))?;
             let id = (1..)
                 .map(|n| if n == 1 { stem.clone() } else { format!("{stem}-{n}") })
