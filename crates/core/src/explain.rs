@@ -1,23 +1,44 @@
 //! What a matrix means for its host, in a few plain sentences, each with the figures it rests on.
 //!
-//! A difference is called one only where its interval excludes zero. Sentences about what was not measured are left out.
+//! A difference is called one only where its interval excludes zero, and a tax only where the table calls it one.
+//! Sentences about what was not measured are left out; without a guest they are about native memory.
 
 use crate::{
-    analysis::{Summary, versus},
-    prose::{change_within, nanos, size_of_change},
+    analysis::{Figures, Summary, versus},
+    prose::{change_within, nanos, times},
     run::Run,
     setting::{Backing, Setting},
     stats::Estimate,
     units::PageSize,
 };
 
-/// Three or four sentences.
+/// Up to five sentences; none when nothing was measured.
 pub fn sentences(run: &Run, summary: &Summary) -> Vec<String> {
     let matrix = Matrix { run, summary };
-    [matrix.tax(), matrix.huge_pages(), matrix.transparent(), matrix.gibibyte(), matrix.fill()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let guest = || {
+        [matrix.tax(), matrix.huge_pages(), matrix.transparent(Some(PageSize::Large)), matrix.gibibyte(), matrix.fill()]
+    };
+    let native =
+        || [matrix.no_guest(), matrix.native_huge_pages(), matrix.transparent(None), matrix.native_gibibyte(), None];
+    match matrix.standing() {
+        Standing::Nothing => Vec::new(),
+        Standing::OneBlock => vec![ONE_BLOCK.to_owned()],
+        Standing::Native => native().into_iter().flatten().collect(),
+        Standing::Guest => guest().into_iter().flatten().collect(),
+    }
+}
+
+const ONE_BLOCK: &str = "One block gives no intervals, and without them nothing here can be told from noise: \
+                         make 5 or more (--blocks 5, or a larger --budget).";
+
+/// What there is to speak about.
+enum Standing {
+    Nothing,
+    /// No cell has had two trials.
+    OneBlock,
+    /// No guest was measured.
+    Native,
+    Guest,
 }
 
 struct Matrix<'r> {
@@ -28,6 +49,16 @@ struct Matrix<'r> {
 const SMALL: Setting = Setting::microvm(PageSize::Small, Backing::Small);
 
 impl Matrix<'_> {
+    fn standing(&self) -> Standing {
+        let measured = || self.summary.cells.iter().filter_map(|cell| Some((cell.setting, cell.figures()?)));
+        match measured().map(|(_, figures)| figures.trials).max() {
+            None => Standing::Nothing,
+            Some(1) => Standing::OneBlock,
+            Some(_) if measured().all(|(setting, _)| setting.guest.is_none()) => Standing::Native,
+            Some(_) => Standing::Guest,
+        }
+    }
+
     fn versus(&self, setting: Setting, reference: Setting) -> Option<Estimate> {
         versus(&self.run.trials, setting, reference)
     }
@@ -36,126 +67,168 @@ impl Matrix<'_> {
         self.figures(setting).map(|figures| figures.value.value)
     }
 
-    fn figures(&self, setting: Setting) -> Option<&crate::analysis::Figures> {
+    fn figures(&self, setting: Setting) -> Option<&Figures> {
         self.summary.cells.iter().find(|cell| cell.setting == setting)?.figures()
     }
 
-    /// The backing of 2 MiB pages that was measured: from the pool if possible, else transparent.
-    fn large(&self) -> Option<Backing> {
-        [Backing::Huge2m, Backing::Thp]
-            .into_iter()
-            .find(|&host| self.value(Setting::microvm(PageSize::Large, host)).is_some())
+    /// `74.0 ns against 95.0 ns, −22 % [−23, −21]`.
+    fn against(&self, setting: Setting, reference: Setting, change: &Estimate) -> Option<String> {
+        let (one, other) = (self.value(setting)?, self.value(reference)?);
+        Some(format!("{} ns against {} ns, {}", nanos(one), nanos(other), change_within(change)))
     }
 
-    /// What a guest pays where nobody uses huge pages.
+    /// The backing of 2 MiB pages that was measured: from the pool if possible, else transparent.
+    fn large(&self, guest: Option<PageSize>) -> Option<Backing> {
+        [Backing::Huge2m, Backing::Thp].into_iter().find(|&host| self.figures(Setting { guest, host }).is_some())
+    }
+
+    /// What a guest pays where nobody uses huge pages; if that was not measured, in the first cell of the table that was,
+    /// one with the same page size on both sides if there is one.
     fn tax(&self) -> Option<String> {
-        let tax = self.figures(SMALL)?.tax?;
-        let (guest, native) = (self.value(SMALL)?, self.value(Setting::native(Backing::Small))?);
-        let figures = format!("{} ns against {} ns, {}", nanos(guest), nanos(native), change_within(&tax));
-        Some(match direction(&tax) {
-            Direction::Up => {
-                format!("With 4 KiB pages on both sides an access costs more in a guest than natively: {figures}.")
-            }
-            Direction::Down => {
-                format!("With 4 KiB pages on both sides an access costs less in a guest than natively: {figures}.")
-            }
-            Direction::Unclear => {
-                format!("With 4 KiB pages on both sides a guest pays nothing this run can tell from noise: {figures}.")
-            }
-        })
+        let taxed = || {
+            self.summary
+                .cells
+                .iter()
+                .map(|cell| cell.setting)
+                .filter(|&s| self.figures(s).is_some_and(|f| f.tax.is_some()))
+        };
+        let setting = taxed().find(|s| s.guest == Some(s.host.page())).or_else(|| taxed().next())?;
+        let figures = self.figures(setting)?;
+        let tax = figures.tax?;
+        let direction = if figures.distinguishable == Some(true) { direction(&tax) } else { Direction::Unclear };
+        let verdict = match direction {
+            Direction::Up => "an access costs more in a guest than natively",
+            Direction::Down => "an access costs less in a guest than natively",
+            Direction::Unclear => "a guest pays nothing this run can tell from noise",
+        };
+        let against = self.against(setting, Setting::native(setting.host), &tax)?;
+        Some(format!("With {} {verdict}: {against}.", sides(setting)))
     }
 
     /// Whether 2 MiB pages pay, and on which side they must be.
     fn huge_pages(&self) -> Option<String> {
-        let host = self.large()?;
-        let both = self.versus(Setting::microvm(PageSize::Large, host), SMALL)?;
-        let guest_alone = self.versus(Setting::microvm(PageSize::Large, Backing::Small), SMALL)?;
-        let host_alone = self.versus(Setting::microvm(PageSize::Small, host), SMALL)?;
-        let figures = format!(
-            "both {}, the guest alone {}, the host alone {}",
-            change_within(&both),
-            change_within(&guest_alone),
-            change_within(&host_alone)
-        );
-        // "Only": neither side alone gets half of what both get together.
-        let is_half = |alone: &Estimate| direction(alone) == Direction::Down && alone.value <= both.value / 2.0;
-        Some(match (direction(&both), is_half(&guest_alone), is_half(&host_alone)) {
-            (Direction::Down, false, false) => {
-                format!("2 MiB pages pay only when guest and host both use them: {figures}.")
+        let host = self.large(Some(PageSize::Large))?;
+        let [both, guest, alone] =
+            [(PageSize::Large, host), (PageSize::Large, Backing::Small), (PageSize::Small, host)]
+                .map(|(leaf, host)| Setting::microvm(leaf, host));
+        let total = self.versus(both, SMALL)?;
+        let in_guest = self.versus(guest, SMALL)?;
+        let on_host = self.versus(alone, SMALL)?;
+        let adds = |to| self.versus(both, to).is_some_and(|more| direction(&more) == Direction::Down);
+        // Alone, a side pays when it gets at least half of what both get together.
+        let pays = |alone: &Estimate| direction(alone) == Direction::Down && alone.value <= total.value / 2.0;
+        let helps = [&in_guest, &on_host].into_iter().any(|alone| direction(alone) == Direction::Down);
+        let verdict = match (direction(&total), pays(&in_guest), pays(&on_host)) {
+            (Direction::Up, _, _) => "2 MiB pages on both sides make an access dearer",
+            (Direction::Unclear, _, _) => "2 MiB pages on both sides make no difference this run can tell",
+            (Direction::Down, false, false) if helps => {
+                "2 MiB pages pay in full only when guest and host both use them"
+            }
+            (Direction::Down, false, false) => "2 MiB pages pay only when guest and host both use them",
+            (Direction::Down, true, false) if adds(guest) => {
+                "2 MiB pages pay in the guest alone, and more when the host uses them too"
             }
             (Direction::Down, true, false) => {
-                format!("2 MiB pages pay in the guest already, and most on both sides: {figures}.")
+                "2 MiB pages pay in the guest; on the host they add nothing this run can tell"
+            }
+            (Direction::Down, false, true) if adds(alone) => {
+                "2 MiB pages pay on the host alone, and more when the guest uses them too"
             }
             (Direction::Down, false, true) => {
-                format!("2 MiB pages pay on the host already, and most on both sides: {figures}.")
+                "2 MiB pages pay on the host; in the guest they add nothing this run can tell"
             }
-            (Direction::Down, true, true) => format!("2 MiB pages pay on either side, and most on both: {figures}."),
-            (Direction::Up, _, _) => format!("2 MiB pages make an access dearer here: {figures}."),
-            (Direction::Unclear, _, _) => {
-                format!("2 MiB pages on both sides make no difference this run can tell: {figures}.")
+            (Direction::Down, true, true) if adds(guest) && adds(alone) => {
+                "2 MiB pages pay on either side, and more on both"
             }
-        })
+            (Direction::Down, true, true) => {
+                "2 MiB pages on one side pay as much as on both, as far as this run can tell"
+            }
+        };
+        Some(format!(
+            "{verdict}: both {}, the guest alone {}, the host alone {}.",
+            change_within(&total),
+            change_within(&in_guest),
+            change_within(&on_host)
+        ))
     }
 
     /// Whether a pool is worth its trouble.
-    fn transparent(&self) -> Option<String> {
-        let on = |host| Setting::microvm(PageSize::Large, host);
-        let thp = self.versus(on(Backing::Thp), on(Backing::Huge2m))?;
-        Some(match direction(&thp) {
-            Direction::Unclear => format!(
-                "Transparent huge pages on the host do as well as a hugetlb pool, as far as this run can tell: {}.",
-                change_within(&thp)
-            ),
-            Direction::Up => {
-                format!("Transparent huge pages on the host cost more than a hugetlb pool: {}.", change_within(&thp))
-            }
-            Direction::Down => {
-                format!("Transparent huge pages on the host cost less than a hugetlb pool: {}.", change_within(&thp))
-            }
-        })
+    fn transparent(&self, guest: Option<PageSize>) -> Option<String> {
+        let thp = self.versus(Setting { guest, host: Backing::Thp }, Setting { guest, host: Backing::Huge2m })?;
+        let verdict = match direction(&thp) {
+            Direction::Unclear => "do as well as a hugetlb pool, as far as this run can tell",
+            Direction::Up => "are slower than a hugetlb pool",
+            Direction::Down => "are faster than a hugetlb pool",
+        };
+        let place = if guest.is_some() { " on the host" } else { "" };
+        Some(format!("Transparent huge pages{place} {verdict}: {}.", change_within(&thp)))
     }
 
     /// What 1 GiB pages add, where a guest can have them.
     fn gibibyte(&self) -> Option<String> {
         let giant = Setting::microvm(PageSize::Giant, Backing::Huge1g);
-        let large = Setting::microvm(PageSize::Large, self.large()?);
-        let more = self.versus(giant, large)?;
-        Some(match direction(&more) {
-            Direction::Down => format!("1 GiB pages on both sides take off a further {}.", change_within(&more)),
-            Direction::Up => format!("1 GiB pages on both sides cost more than 2 MiB pages: {}.", change_within(&more)),
-            Direction::Unclear => {
-                format!(
-                    "1 GiB pages on both sides add nothing to 2 MiB pages that this run can tell: {}.",
-                    change_within(&more)
-                )
-            }
-        })
+        let large = Setting::microvm(PageSize::Large, self.large(Some(PageSize::Large))?);
+        Some(format!("1 GiB pages on both sides {}.", further(&self.versus(giant, large)?)))
     }
 
     /// What the first touch of each page costs once, by page size.
     fn fill(&self) -> Option<String> {
         let once = |setting: Setting| {
             let figures = self.figures(setting)?;
-            Some((figures.first_pass?.value, figures.value.value))
+            let first = figures.first_pass?.value;
+            Some((nanos(first), times(first / figures.value.value)))
         };
-        let (first, steady) = once(SMALL)?;
-        let small = format!(
-            "The first pass of a fresh guest, which fills KVM's page table, costs {} ns an access with 4 KiB pages ({} more)",
-            nanos(first),
-            size_of_change((first / steady - 1.0).max(0.0)),
-        );
-        let large = self.large().and_then(|host| once(Setting::microvm(PageSize::Large, host)));
-        Some(match large {
-            Some((first, steady)) => {
-                format!(
-                    "{small} and {} ns with 2 MiB pages ({} more).",
-                    nanos(first),
-                    size_of_change((first / steady - 1.0).max(0.0))
-                )
-            }
-            None => format!("{small}."),
-        })
+        let large = self.large(Some(PageSize::Large)).and_then(|host| once(Setting::microvm(PageSize::Large, host)));
+        let (first, ratio) = once(SMALL)?;
+        let small = format!("costs {first} ns an access with 4 KiB pages, {ratio} a later one");
+        let large = large
+            .map_or(String::new(), |(first, ratio)| format!(", and {first} ns with 2 MiB pages, {ratio} a later one"));
+        Some(format!("The first pass in a fresh guest, which fills KVM's page table, {small}{large}."))
     }
+
+    fn no_guest(&self) -> Option<String> {
+        Some("No guest was measured, so the tax is not known; the figures are those of native memory.".to_owned())
+    }
+
+    /// What 2 MiB pages do without a guest.
+    fn native_huge_pages(&self) -> Option<String> {
+        let (large, small) = (Setting::native(self.large(None)?), Setting::native(Backing::Small));
+        let change = self.versus(large, small)?;
+        let verdict = match direction(&change) {
+            Direction::Down => "make an access cheaper than 4 KiB pages do",
+            Direction::Up => "make an access dearer than 4 KiB pages do",
+            Direction::Unclear => "make no difference to 4 KiB pages that this run can tell",
+        };
+        Some(format!("2 MiB pages {verdict}: {}.", self.against(large, small, &change)?))
+    }
+
+    /// What 1 GiB pages do without a guest.
+    fn native_gibibyte(&self) -> Option<String> {
+        let (giant, large) = (Setting::native(Backing::Huge1g), Setting::native(self.large(None)?));
+        Some(format!("1 GiB pages {}.", further(&self.versus(giant, large)?)))
+    }
+}
+
+/// `4 KiB pages on both sides`, `2 MiB pages in the guest and 4 KiB pages on the host`.
+fn sides(setting: Setting) -> String {
+    let host = setting.host.page();
+    match setting.guest {
+        Some(leaf) if leaf != host => {
+            format!("{} pages in the guest and {} pages on the host", leaf.prose(), host.prose())
+        }
+        Some(_) => format!("{} pages on both sides", host.prose()),
+        None => format!("{} pages", host.prose()),
+    }
+}
+
+/// What 1 GiB pages do beyond 2 MiB pages.
+fn further(change: &Estimate) -> String {
+    let verdict = match direction(change) {
+        Direction::Down => "are faster still than 2 MiB pages",
+        Direction::Up => "are slower than 2 MiB pages",
+        Direction::Unclear => "add nothing to 2 MiB pages that this run can tell",
+    };
+    format!("{verdict}: {}", change_within(change))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,3 +246,6 @@ fn direction(change: &Estimate) -> Direction {
         _ => Direction::Unclear,
     }
 }
+
+#[cfg(test)]
+mod tests;

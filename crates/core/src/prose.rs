@@ -1,6 +1,13 @@
 //! Figures as people read them: few digits, a sign where it matters, the interval beside the value.
+//!
+//! An interval of 2 to 5 blocks reaches beyond what was measured, as far as an assumption about the noise says. Two blocks
+//! that differ by a third make it `[0.93, 7004]`: figures that mean "unknown". One that reaches over a factor of
+//! [`VAGUE`] is written `[?]`. Ends that lie among measured values are always shown; exports have all of them.
 
-use crate::stats::Estimate;
+use crate::stats::{Basis, Estimate, Interval};
+
+/// Upper over lower end of an interval from which on it says nothing.
+pub const VAGUE: f64 = 10.0;
 
 /// `+44 %`, `−5.2 %`: a fraction as a change in per cent.
 pub fn change(fraction: f64) -> String {
@@ -10,14 +17,16 @@ pub fn change(fraction: f64) -> String {
 /// `+44 % [+41, +47]`: a change with its 95 % interval.
 pub fn change_within(estimate: &Estimate) -> String {
     match estimate.interval {
+        Some(i) if is_vague(&i, 1.0) => format!("{} % [?]", signed(estimate.value)),
         Some(i) => format!("{} % [{}, {}]", signed(estimate.value), signed(i.lo), signed(i.hi)),
         None => change(estimate.value),
     }
 }
 
-/// `44 %`: the size of a change, its direction said in words beside it.
-pub fn size_of_change(fraction: f64) -> String {
-    format!("{} %", signed(fraction.abs()).trim_start_matches('+'))
+/// `3.1 times`: a ratio with two digits.
+pub fn times(ratio: f64) -> String {
+    let digits = if ratio >= 9.95 { 0 } else { 1 };
+    format!("{ratio:.digits$} times")
 }
 
 /// `424`, `8.71`: nanoseconds to three digits, without the unit.
@@ -32,9 +41,15 @@ pub fn nanos(value: f64) -> String {
 /// `424 [410, 432]`: nanoseconds with their 95 % interval.
 pub fn nanos_within(estimate: &Estimate) -> String {
     match estimate.interval {
+        Some(i) if is_vague(&i, 0.0) => format!("{} [?]", nanos(estimate.value)),
         Some(i) => format!("{} [{}, {}]", nanos(estimate.value), nanos(i.lo), nanos(i.hi)),
         None => nanos(estimate.value),
     }
+}
+
+/// Whether an interval, of a ratio less `offset`, is an extrapolation too wide to be shown.
+fn is_vague(interval: &Interval, offset: f64) -> bool {
+    interval.basis == Basis::Extrapolated && (interval.hi + offset) > VAGUE * (interval.lo + offset)
 }
 
 /// Whole per cent from 10 on, tenths below; with the sign of typography, so that it does not look like a hyphen.
@@ -63,7 +78,24 @@ mod tests {
         let values = [1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9];
         let estimate = Estimate::of_median(&values).unwrap().minus_one();
         assert_eq!(change_within(&estimate), "+60 % [+37, +83]");
-        assert_eq!(size_of_change(-0.4), "40 %");
+    }
+
+    #[test]
+    fn ratios_have_two_digits() {
+        for (ratio, text) in [(1.04, "1.0 times"), (3.14, "3.1 times"), (9.96, "10 times"), (123.4, "123 times")] {
+            assert_eq!(times(ratio), text);
+        }
+    }
+
+    #[test]
+    fn an_interval_that_is_tenfold_extrapolation_is_not_shown() {
+        let two = Estimate::of_median(&[70.0, 93.0]).unwrap();
+        assert_eq!(nanos_within(&two), "81.5 [?]");
+        assert_eq!(change_within(&two.minus_one()), "+8050 % [?]");
+        let calm = Estimate::of_median(&[1.50, 1.51]).unwrap();
+        assert_eq!(change_within(&calm.minus_one()), "+50 % [+46, +56]");
+        let measured = Estimate::of_median(&[1.0, 20.0, 300.0, 300.0, 300.0, 300.0, 4000.0]).unwrap();
+        assert!(nanos_within(&measured).starts_with("300 [9."), "{}", nanos_within(&measured));
     }
 
     #[test]
