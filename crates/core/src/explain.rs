@@ -28,13 +28,13 @@ pub fn sentences(run: &Run, summary: &Summary) -> Vec<String> {
     }
 }
 
-const ONE_BLOCK: &str = "One block gives no intervals, and without them nothing here can be told from noise: \
-                         make 5 or more (--blocks 5, or a larger --budget).";
+const ONE_BLOCK: &str = "Without two whole blocks there are no intervals, and without them nothing here can be told from \
+                         noise: make 5 or more (--blocks 5, or a larger --budget).";
 
 /// What there is to speak about.
 enum Standing {
     Nothing,
-    /// No cell has had two trials.
+    /// Not every cell has had two trials.
     OneBlock,
     /// No guest was measured.
     Native,
@@ -50,17 +50,18 @@ const SMALL: Setting = Setting::microvm(PageSize::Small, Backing::Small);
 
 impl Matrix<'_> {
     fn standing(&self) -> Standing {
-        let measured = || self.summary.cells.iter().filter_map(|cell| Some((cell.setting, cell.figures()?)));
-        match measured().map(|(_, figures)| figures.trials).max() {
-            None => Standing::Nothing,
-            Some(1) => Standing::OneBlock,
-            Some(_) if measured().all(|(setting, _)| setting.guest.is_none()) => Standing::Native,
-            Some(_) => Standing::Guest,
+        let measured = || self.summary.cells.iter().filter(|cell| cell.figures().is_some());
+        match self.summary.blocks {
+            _ if measured().next().is_none() => Standing::Nothing,
+            0 | 1 => Standing::OneBlock,
+            _ if measured().all(|cell| cell.setting.guest.is_none()) => Standing::Native,
+            _ => Standing::Guest,
         }
     }
 
+    /// None also without an interval: too many trials failed to say anything.
     fn versus(&self, setting: Setting, reference: Setting) -> Option<Estimate> {
-        versus(&self.run.trials, setting, reference)
+        versus(&self.run.trials, setting, reference).filter(|change| change.interval.is_some())
     }
 
     fn value(&self, setting: Setting) -> Option<f64> {
@@ -90,7 +91,7 @@ impl Matrix<'_> {
                 .cells
                 .iter()
                 .map(|cell| cell.setting)
-                .filter(|&s| self.figures(s).is_some_and(|f| f.tax.is_some()))
+                .filter(|&s| self.figures(s).is_some_and(|f| f.tax.is_some_and(|tax| tax.interval.is_some())))
         };
         let setting = taxed().find(|s| s.guest == Some(s.host.page())).or_else(|| taxed().next())?;
         let figures = self.figures(setting)?;
@@ -176,13 +177,16 @@ impl Matrix<'_> {
         let once = |setting: Setting| {
             let figures = self.figures(setting)?;
             let first = figures.first_pass?.value;
-            Some((nanos(first), times(first / figures.value.value)))
+            let more = match times(first / figures.value.value).as_str() {
+                "1.0 times" => "as much as later ones".to_owned(),
+                times => format!("{times} a later one"),
+            };
+            Some((nanos(first), more))
         };
         let large = self.large(Some(PageSize::Large)).and_then(|host| once(Setting::microvm(PageSize::Large, host)));
-        let (first, ratio) = once(SMALL)?;
-        let small = format!("costs {first} ns an access with 4 KiB pages, {ratio} a later one");
-        let large = large
-            .map_or(String::new(), |(first, ratio)| format!(", and {first} ns with 2 MiB pages, {ratio} a later one"));
+        let (first, more) = once(SMALL)?;
+        let small = format!("costs {first} ns an access with 4 KiB pages, {more}");
+        let large = large.map_or(String::new(), |(first, more)| format!(", and {first} ns with 2 MiB pages, {more}"));
         Some(format!("The first pass in a fresh guest, which fills KVM's page table, {small}{large}."))
     }
 

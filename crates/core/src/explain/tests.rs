@@ -206,7 +206,7 @@ fn without_a_guest_native_memory_is_spoken_of() {
 }
 
 #[test]
-fn one_block_is_said_to_say_nothing() {
+fn less_than_two_blocks_are_said_to_say_nothing() {
     assert_eq!(said(1, &[(NATIVE, 100.0), (SMALL, 150.0)]), [ONE_BLOCK]);
     assert_eq!(said(0, &[(NATIVE, 100.0), (SMALL, 150.0)]), [""; 0]);
 }
