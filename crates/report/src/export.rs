@@ -242,3 +242,6 @@ impl Row {
 fn ends(estimate: &Estimate) -> Option<[f64; 2]> {
     estimate.interval.map(|interval| [interval.lo, interval.hi])
 }
+
+#[cfg(test)]
+mod tests;

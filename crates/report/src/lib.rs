@@ -3,4 +3,7 @@
 
 pub mod doctor;
 pub mod export;
+#[cfg(test)]
+mod fixture;
 pub mod matrix;
+mod wrap;
