@@ -61,7 +61,7 @@ fn what_a_killed_run_has_kept_is_shown_as_not_ended() {
     is_whole(&db);
     let text = show(&db);
     assert!(text.contains(", not ended\n"), "{text}");
-    assert!(text.contains("2048 kB pages"), "{text}");
+    assert!(text.contains("2 MiB pages"), "{text}");
 }
 
 #[test]
