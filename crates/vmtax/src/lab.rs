@@ -35,7 +35,7 @@ pub trait Rig {
     type Ground;
 
     /// Lays fresh memory on `backing`; the reason if it cannot be had.
-    fn lay(&mut self, backing: Backing, seed: u64) -> Result<Self::Ground, String>;
+    fn lay(&mut self, backing: Backing, seed: u64) -> Result<Self::Ground, TrialError>;
 
     /// Takes it away again, after the last trial on it.
     fn clear(&mut self, ground: Self::Ground);
@@ -124,6 +124,8 @@ pub struct Progress {
 
 /// Somebody who watches a run, between trials: shows progress, keeps results.
 pub trait Observer {
+    /// The pages of a pool are about to be taken into use for the first time.
+    fn preparing(&mut self, backing: Backing);
     /// A trial is about to be made.
     fn before(&mut self, progress: &Progress);
     /// A trial was made. An error ends the run.
@@ -133,6 +135,9 @@ pub trait Observer {
 /// Runs `plan` on `rig`.
 pub fn run<R: Rig>(rig: &mut R, plan: &Plan, observer: &mut impl Observer) -> anyhow::Result<Ending> {
     let mut run = Run { rig, plan, observer, trials: Vec::new(), repeating: Duration::ZERO };
+    if run.prepare() == Ending::Interrupted {
+        return Ok(Ending::Interrupted);
+    }
     let mut latest = Duration::ZERO;
     for block in 0.. {
         if run.is_done(block, latest)? {
@@ -156,9 +161,25 @@ struct Run<'r, R, O> {
 }
 
 impl<R: Rig, O: Observer> Run<'_, R, O> {
-    /// Whether to stop before block number `block`. The first is always made. The next is expected to take as long as the
-    /// latest: the first, which may have to fetch memory from a hypervisor below, is no measure for the others. Where nothing
-    /// at all can be measured there is no precision to wait for: trials that fail at once would fill the results file.
+    /// Lays every pool's backing once, where time is limited: pages new to a pool may have to come from a hypervisor below, at
+    /// seconds a GiB, and a first block that held that time would be no measure for the next. A backing that cannot be had
+    /// fails in its block.
+    fn prepare(&mut self) -> Ending {
+        let has_budget = self.plan.until.budget().is_some();
+        let is_used = |backing: &Backing| self.plan.settings.iter().any(|setting| setting.host == *backing);
+        for backing in Backing::ALL.into_iter().filter(|b| has_budget && b.pool().is_some() && is_used(b)) {
+            self.observer.preparing(backing);
+            match self.rig.lay(backing, self.plan.seed) {
+                Ok(ground) => self.rig.clear(ground),
+                Err(TrialError::Failed(_)) => {}
+                Err(TrialError::Interrupted) => return Ending::Interrupted,
+            }
+        }
+        Ending::Done
+    }
+
+    /// Whether to stop before block number `block`. The first is always made; the next is expected to take as long as the
+    /// latest. Where nothing at all can be measured there is no precision to wait for: trials that fail at once would fill the results file.
     fn is_done(&self, block: u32, latest: Duration) -> anyhow::Result<bool> {
         if self.plan.settings.is_empty() {
             return Ok(true);
@@ -205,7 +226,7 @@ impl<R: Rig, O: Observer> Run<'_, R, O> {
             let ground = ground.get_or_insert_with(|| self.rig.lay(plot.host, seed));
             let measured = match ground {
                 Ok(ground) => measure(self.rig, ground, cell.setting, &mut self.repeating, self.plan.until),
-                Err(reason) => Err(TrialError::Failed(reason.clone())),
+                Err(error) => Err(error.clone()),
             };
             let outcome = match measured {
                 Ok(measurement) => Outcome::Ok(measurement),

@@ -1,7 +1,7 @@
 //! The progress bar: on a terminal only, and drawn only between trials.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use vmtax_core::trial::Outcome;
+use vmtax_core::{setting::Backing, trial::Outcome};
 
 use crate::lab::{Progress, Until};
 
@@ -19,6 +19,12 @@ impl Bar {
         let style = ProgressStyle::with_template("{bar:24} {wide_msg}").expect("a template of ours");
         bar.set_style(style.progress_chars("━╸─"));
         Bar { bar, until }
+    }
+
+    /// Says that a pool's pages are being taken into use.
+    pub fn prepare(&self, backing: Backing) {
+        self.bar.set_message(format!("taking the pages of the {backing} pool into use"));
+        self.bar.tick();
     }
 
     /// Draws where the run stands. Called between trials, never while one runs.

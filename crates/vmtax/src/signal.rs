@@ -7,12 +7,18 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
-    flag,
+    iterator, low_level,
 };
+use vmtax_machine::kick;
+
+/// How often vCPUs are called out of their guests once a signal has arrived: a single call may come just before one enters.
+const AGAIN: Duration = Duration::from_millis(50);
 
 /// What has arrived.
 #[derive(Debug, Clone)]
@@ -22,17 +28,31 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes over SIGINT, SIGTERM and SIGHUP (the terminal closed) of this process.
+    /// Takes over SIGINT, SIGTERM and SIGHUP (the terminal closed) of this process. A thread of its own sleeps until one comes.
     pub fn catch() -> io::Result<Self> {
         let signals = Signals { stop: Arc::default(), number: Arc::default() };
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            if signal == SIGINT {
-                flag::register_conditional_shutdown(signal, 128 + signal, signals.stop.clone())?;
+        let mut arriving = iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let noted = signals.clone();
+        thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            for signal in arriving.forever() {
+                match noted.note(signal) {
+                    Arrival::First => drop(thread::spawn(call_out)),
+                    Arrival::Another if signal == SIGINT => low_level::exit(128 + signal),
+                    Arrival::Another => {}
+                }
             }
-            flag::register(signal, signals.stop.clone())?;
-            flag::register_usize(signal, signals.number.clone(), signal as usize)?;
-        }
+        })?;
         Ok(signals)
+    }
+
+    fn note(&self, signal: i32) -> Arrival {
+        if self.stop.load(Ordering::Relaxed) {
+            return Arrival::Another;
+        }
+        // The number first: who sees the stop sees the number.
+        self.number.store(signal as usize, Ordering::Relaxed);
+        self.stop.store(true, Ordering::Release);
+        Arrival::First
     }
 
     /// True once one has arrived.
@@ -46,5 +66,18 @@ impl Signals {
             0 => None,
             number => Some(128 + number as u8),
         }
+    }
+}
+
+enum Arrival {
+    First,
+    Another,
+}
+
+/// Calls vCPUs out of their guests until the process ends.
+fn call_out() {
+    loop {
+        kick::all();
+        thread::sleep(AGAIN);
     }
 }

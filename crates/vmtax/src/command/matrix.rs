@@ -11,6 +11,7 @@ use vmtax_core::{
     availability::{self, Demand, Reserve},
     request::Request,
     run::Ending,
+    setting::Backing,
     trial::Trial,
     units::{Bytes, GIB, PageSize},
 };
@@ -163,6 +164,10 @@ struct Keeper<'s> {
 }
 
 impl Observer for Keeper<'_> {
+    fn preparing(&mut self, backing: Backing) {
+        self.bar.prepare(backing);
+    }
+
     fn before(&mut self, progress: &Progress) {
         self.bar.draw(progress, self.failed);
     }

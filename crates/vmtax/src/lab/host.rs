@@ -1,7 +1,7 @@
 //! The rig that is this host: real memory, real threads, real virtual machines.
 
 use std::{
-    sync::atomic::AtomicBool,
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -75,14 +75,18 @@ struct Course {
 impl Rig for HostRig<'_> {
     type Ground = Ground;
 
-    fn lay(&mut self, backing: Backing, seed: u64) -> Result<Ground, String> {
+    fn lay(&mut self, backing: Backing, seed: u64) -> Result<Ground, TrialError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(TrialError::Interrupted);
+        }
         if backing.pool().is_none() {
             self.spare = None;
         }
-        let memory = Memory::allocate(backing, Bytes(self.layout.bytes())).map_err(|e| chain(&e))?;
-        let standing = memory.standing().map_err(|e| format!("reading /proc/self/smaps: {e}"))?;
+        let failed = |error: &dyn std::error::Error| TrialError::Failed(chain(error));
+        let memory = Memory::allocate(backing, Bytes(self.layout.bytes())).map_err(|e| failed(&e))?;
+        let standing = memory.standing().map_err(|e| TrialError::Failed(format!("reading /proc/self/smaps: {e}")))?;
         let shares = (self.vcpus * BATCHES) as u64;
-        let arena = Arena::new(memory, self.layout, self.probe, seed, shares).map_err(|e| e.to_string())?;
+        let arena = Arena::new(memory, self.layout, self.probe, seed, shares).map_err(|e| failed(&e))?;
         Ok(Ground { arena, standing })
     }
 

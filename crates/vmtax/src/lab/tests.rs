@@ -158,6 +158,7 @@ fn an_interrupted_run_keeps_everything_up_to_the_interruption() {
 fn an_observer_that_cannot_keep_a_trial_ends_the_run() {
     struct Full(usize);
     impl Observer for Full {
+        fn preparing(&mut self, _backing: Backing) {}
         fn before(&mut self, _progress: &Progress) {}
         fn after(&mut self, _trial: &Trial) -> anyhow::Result<()> {
             self.0 += 1;

@@ -47,9 +47,9 @@ impl<F: FnMut(Setting, usize) -> Answer> Mock<F> {
 impl<F: FnMut(Setting, usize) -> Answer> Rig for Mock<F> {
     type Ground = Backing;
 
-    fn lay(&mut self, backing: Backing, _seed: u64) -> Result<Backing, String> {
+    fn lay(&mut self, backing: Backing, _seed: u64) -> Result<Backing, TrialError> {
         if self.barren.contains(&backing) {
-            return Err(format!("no memory for {backing}"));
+            return Err(TrialError::Failed(format!("no memory for {backing}")));
         }
         self.alive += 1;
         assert_eq!(self.alive, 1, "memory of an earlier plot was not cleared");
@@ -162,6 +162,8 @@ struct Keeper<'s> {
 }
 
 impl Observer for Keeper<'_> {
+    fn preparing(&mut self, _backing: Backing) {}
+
     fn before(&mut self, _progress: &Progress) {}
 
     fn after(&mut self, trial: &Trial) -> anyhow::Result<()> {
@@ -172,6 +174,8 @@ impl Observer for Keeper<'_> {
 struct Memory<'t>(&'t mut Vec<Trial>);
 
 impl Observer for Memory<'_> {
+    fn preparing(&mut self, _backing: Backing) {}
+
     fn before(&mut self, _progress: &Progress) {}
 
     fn after(&mut self, trial: &Trial) -> anyhow::Result<()> {
