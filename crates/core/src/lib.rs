@@ -9,6 +9,7 @@ pub mod arena;
 pub mod availability;
 pub mod evidence;
 pub mod explain;
+pub mod factor;
 pub mod host;
 pub mod probe;
 pub mod prose;
