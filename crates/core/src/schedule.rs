@@ -3,6 +3,10 @@
 //! Backings are hard to change (pools are reserved, memory is faulted in), so they are whole plots: within a block
 //! their order is random, and within each of them the order of its cells. It follows from the seed, the block's number
 //! and the cells alone, so a run that was killed goes on where it stopped, and a stored seed repeats the run.
+//!
+//! [`crate::plan::schedule`] does the same for plans, with knobs of the host as one more stratum.
+
+use std::collections::BTreeMap;
 
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
@@ -37,22 +41,33 @@ pub fn block(seed: u64, block: u32, cells: &[Cell]) -> Vec<Plot> {
     let mut dice = dice(seed, block);
     let mut cells = cells.to_vec();
     cells.sort_unstable();
-    let mut plots: Vec<Plot> = Backing::ALL
-        .into_iter()
-        .map(|host| Plot { host, cells: cells.iter().copied().filter(|cell| cell.setting.host == host).collect() })
-        .filter(|plot| !plot.cells.is_empty())
-        .collect();
-    plots.shuffle(&mut dice);
-    for plot in &mut plots {
-        plot.cells.shuffle(&mut dice);
+    let plots = plots(cells, |cell| cell.setting.host, &mut dice);
+    let shuffled = |(host, mut cells): (Backing, Vec<Cell>)| {
+        cells.shuffle(&mut dice);
+        Plot { host, cells }
+    };
+    plots.into_iter().map(shuffled).collect()
+}
+
+/// The items gathered by `key`, each key once, the keys in random order; items keep theirs.
+pub(crate) fn plots<K: Ord, T>(
+    items: impl IntoIterator<Item = T>,
+    key: impl Fn(&T) -> K,
+    dice: &mut Pcg64,
+) -> Vec<(K, Vec<T>)> {
+    let mut plots: BTreeMap<K, Vec<T>> = BTreeMap::new();
+    for item in items {
+        plots.entry(key(&item)).or_default().push(item);
     }
+    let mut plots: Vec<_> = plots.into_iter().collect();
+    plots.shuffle(dice);
     plots
 }
 
 /// A generator for one block: its seed is the block's number in the sequence of the run's generator.
 ///
 /// Not a stream or a long jump of one generator, which are correlated for PCG (the documentation of `Pcg64::new`).
-fn dice(seed: u64, block: u32) -> Pcg64 {
+pub(crate) fn dice(seed: u64, block: u32) -> Pcg64 {
     let mut run = Pcg64::seed_from_u64(seed);
     run.advance(u128::from(block));
     Pcg64::seed_from_u64(run.next_u64())
