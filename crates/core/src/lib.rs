@@ -11,6 +11,7 @@ pub mod evidence;
 pub mod explain;
 pub mod factor;
 pub mod host;
+pub mod plan;
 pub mod probe;
 pub mod prose;
 pub mod request;
