@@ -28,8 +28,9 @@
 //! ```
 //!
 //! # Where a factor does not apply
-//! A setting in which a factor means nothing is without it ([`Scope`](crate::factor::Scope)): native settings have no `guest`, and are measured
-//! once for all its levels; a workload has the levels of `stride` only if one of its parameters follows them.
+//! A setting in which a factor means nothing is without it ([`Scope`](crate::factor::Scope)): native settings have no
+//! `guest`, and are measured once for all its levels; a workload has the levels of `stride` only if one of its
+//! parameters follows them.
 
 mod check;
 mod diagnostic;

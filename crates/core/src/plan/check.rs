@@ -1,14 +1,33 @@
 //! What can be said about a plan only when all of it is known: that every part of it has an effect, and one baseline.
 
-use super::{Plan, Workload, diagnostic::Diagnostic, read::Spans};
-use crate::factor::{Factor, Scope};
+use std::ops::Range;
+
+use super::{Exclusion, Plan, Workload, diagnostic::Diagnostic, read::Spans};
+use crate::{
+    factor::{Factor, Scope},
+    probe::Probe,
+};
 
 /// What is wrong with a plan whose parts are each well written.
 pub(super) fn plan(plan: &Plan, spans: &Spans) -> Vec<Diagnostic> {
-    [idle_factors(plan, spans), idle_exclusions(plan, spans), idle_workloads(plan, spans)]
+    [coarse_probes(plan, spans), idle_factors(plan, spans), idle_exclusions(plan, spans), idle_workloads(plan, spans)]
         .into_iter()
         .find(|errors| !errors.is_empty())
         .unwrap_or_else(|| ambiguous_baselines(plan, spans))
+}
+
+/// Strides that a probe cannot go.
+fn coarse_probes(plan: &Plan, spans: &Spans) -> Vec<Diagnostic> {
+    let judge = |(workload, span): (&Workload, &Range<usize>)| {
+        let grain = Probe::ALL.into_iter().find(|probe| probe.name() == workload.kind.name)?.grain();
+        let settings = plan.settings(workload);
+        let strides = settings.iter().filter_map(|setting| workload.parameter("stride", setting)?.size());
+        let wrong = strides.into_iter().find(|stride| stride.0 % grain.0 != 0)?;
+        let message = format!("`{}` cannot go at a stride of {wrong}", workload.name);
+        let label = format!("strides of this probe are multiples of {grain}; `walk` takes any from 4 B on");
+        Some(Diagnostic::new(message, span.clone(), label))
+    };
+    plan.workloads.iter().zip(&spans.workloads).filter_map(judge).collect()
 }
 
 fn idle_factors(plan: &Plan, spans: &Spans) -> Vec<Diagnostic> {
@@ -28,10 +47,10 @@ fn idle_factors(plan: &Plan, spans: &Spans) -> Vec<Diagnostic> {
 }
 
 fn idle_exclusions(plan: &Plan, spans: &Spans) -> Vec<Diagnostic> {
-    let excludes_some = |workload: &Workload, exclusion: &super::Exclusion| {
+    let excludes_some = |workload: &Workload, exclusion: &Exclusion| {
         plan.product(workload).iter().any(|setting| exclusion.excludes(workload, setting))
     };
-    let idle = |exclusion: &super::Exclusion| !plan.workloads.iter().any(|w| excludes_some(w, exclusion));
+    let idle = |exclusion: &Exclusion| !plan.workloads.iter().any(|w| excludes_some(w, exclusion));
     let found = plan.exclusions.iter().zip(&spans.exclusions).filter(|(exclusion, _)| idle(exclusion));
     found
         .map(|(_, span)| {

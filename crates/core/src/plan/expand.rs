@@ -1,6 +1,6 @@
 //! From a plan to what it measures: settings × workloads, less what is excluded, and a twin of each baseline.
 
-use super::{Cell, Exclusion, Ground, Plan, Setting, Value, Workload};
+use super::{Cell, Exclusion, Ground, Plan, Setting, Value, Varied, Workload};
 use crate::{
     factor::{FACTORS, Factor, Hardness, Level, Scope},
     setting::Replica,
@@ -15,6 +15,11 @@ impl Plan {
             self.settings(workload).into_iter().map(|setting| cell(setting, Replica::A)).chain(twin).collect::<Vec<_>>()
         };
         self.workloads.iter().flat_map(of).collect()
+    }
+
+    /// The cell of this [name](Cell::name), under which its results are kept.
+    pub fn cell(&self, name: &str) -> Option<Cell> {
+        self.cells().into_iter().find(|cell| cell.name() == name)
     }
 
     /// The settings of a workload of this plan that are not excluded.
@@ -56,6 +61,22 @@ impl Plan {
         settings
     }
 
+    /// The factors that tell the settings of a workload apart, each with the levels that are measured, that of the
+    /// baseline first: what [`Effects`](crate::effects::Effects) are effects of.
+    pub fn contrasts(&self, workload: &Workload) -> Vec<Varied> {
+        let settings = self.settings(workload);
+        let baseline = self.baseline(workload).unwrap_or_default();
+        let measured = |varied: &Varied| {
+            let factor = varied.factor;
+            let is_measured = |level: &Level| settings.iter().any(|s| s.named(factor.name) == Some(*level));
+            let mut levels: Vec<Level> = varied.levels.iter().copied().filter(is_measured).collect();
+            // False sorts first: the sort is stable, and moves the reference alone.
+            levels.sort_by_key(|level| baseline.named(factor.name) != Some(*level));
+            Varied { factor, levels }
+        };
+        self.factors.iter().map(measured).filter(|varied| varied.levels.len() > 1).collect()
+    }
+
     /// The values of a cell's parameters, in the order of their kind; empty for a workload of another plan.
     pub fn parameters(&self, cell: &Cell) -> Vec<(&'static str, Level)> {
         let workload = self.workload(&cell.workload);
@@ -63,8 +84,8 @@ impl Plan {
         parameters.filter_map(|(name, value)| Some((*name, value.in_setting(&cell.setting)?))).collect()
     }
 
-    /// What memory must be laid for a cell: a level for each factor of [`Hardness::Plot`], whether the plan varies it, a
-    /// parameter fixes it, or it has its default. Empty for a workload that works on the host itself.
+    /// What memory must be laid for a cell: a level for each factor of [`Hardness::Plot`], whether the plan varies it,
+    /// a parameter fixes it, or it has its default. Empty for a workload that works on the host itself.
     pub fn memory(&self, cell: &Cell) -> Setting {
         if self.workload(&cell.workload).is_none_or(|workload| workload.kind.ground == Ground::Host) {
             return Setting::default();
@@ -80,6 +101,11 @@ impl Plan {
 }
 
 impl Workload {
+    /// The value of a parameter in one of its settings; none where it has no such parameter.
+    pub fn parameter(&self, name: &str, setting: &Setting) -> Option<Level> {
+        self.parameters.iter().find(|(own, _)| *own == name)?.1.in_setting(setting)
+    }
+
     /// Whether the levels of a factor make a difference to it, in a setting that has room for them.
     fn heeds(&self, factor: &Factor) -> bool {
         match factor.scope {

@@ -1,7 +1,7 @@
 //! From TOML to a plan, or to everything that is wrong with it.
 //!
-//! Each section reads what it can and reports the rest, so that one run of vmtax shows all mistakes that do not follow from
-//! another. The parser's spans lead every report to its line.
+//! Each section reads what it can and reports the rest, so that one run of vmtax shows all mistakes that do not follow
+//! from another. The parser's spans lead every report to its line.
 
 mod factors;
 mod partial;

@@ -5,8 +5,8 @@
 //!         │               └─ host=4k size=1G ── cell, cell           plots: memory, laid once for its cells
 //!         └─ thp=never ───── host=4k size=1G ── cell, cell
 //! ```
-//! Every block holds every cell once. Whole plots come in random order, so do the plots of each, and the cells of each of
-//! those. The order follows from the seed, the block's number and the names of the cells alone: neither the order in
+//! Every block holds every cell once. Whole plots come in random order, so do the plots of each, and the cells of each
+//! of those. The order follows from the seed, the block's number and the names of the cells alone: neither the order in
 //! which the author wrote the plan nor a factor that is added to the table later changes it.
 
 use std::collections::BTreeSet;

@@ -87,8 +87,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Its name: `walk host=2m stride=64`, and for the baseline's twin with `A'` behind it. Unique in a plan, and the same
-    /// wherever the plan is read: results are kept under it.
+    /// Its name: `walk host=2m stride=64`, and for the baseline's twin with `A'` behind it. Unique in a plan, and the
+    /// same wherever the plan is read: results are kept under it.
     pub fn name(&self) -> String {
         let twin = match self.replica {
             Replica::A => None,

@@ -238,6 +238,25 @@ proptest! {
 }
 
 #[test]
+fn effects_are_sought_of_the_factors_that_tell_a_workloads_settings_apart() {
+    let plan = parse(&KNOBS.replace("thp = \"always\"\n", "thp = \"never\"\n"));
+    let shown: Vec<String> = plan
+        .contrasts(&plan.workloads[0])
+        .iter()
+        .map(|varied| {
+            let levels: Vec<String> = varied.levels.iter().map(Level::to_string).collect();
+            format!("{}: {}", varied.factor.name, levels.join(" "))
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        ["venue: native microvm", "host: 4k thp", "guest: 4k 2m", "thp: never always", "nested_paging: on off"]
+    );
+    let cell = plan.cell("touch venue=microvm host=thp guest=2m thp=always nested_paging=off").unwrap();
+    assert!(plan.cells().contains(&cell));
+}
+
+#[test]
 fn each_workload_has_one_baseline_and_one_twin_of_it() {
     let plan = parse(KNOBS);
     let twins: Vec<String> =
