@@ -43,8 +43,11 @@ mod estimate;
 #[cfg(test)]
 mod golden;
 mod order;
+mod significance;
 
 pub use estimate::{Basis, Estimate, Interval};
+pub(crate) use order::End;
+pub use significance::{holm, p_value};
 
 /// The confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;

@@ -11,7 +11,7 @@ use super::CONFIDENCE;
 
 /// The lower end of the interval of a median; the upper one is its mirror image.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct End {
+pub(crate) struct End {
     /// Index of the base among the sorted values, from 0 (`d - 1` of the textbooks).
     pub base: usize,
     /// The way from the base to the next value inwards; below 0 it leads outwards.
@@ -58,6 +58,32 @@ fn between(n: usize, d: usize, share: f64) -> f64 {
 /// `P(E1 / n > g E2 / (n - 1)) = 1 / (1 + g n / (n - 1))`, which has to be `1 / excess`.
 fn beyond(n: usize, excess: f64) -> f64 {
     (excess - 1.0) * (n - 1) as f64 / n as f64
+}
+
+/// How often an interval may miss so that its lower end comes to lie at 0: [`End`] turned around. Values in ascending
+/// order, at least two, their median not negative.
+pub(super) fn misses_beyond_zero(sorted: &[f64]) -> f64 {
+    let n = sorted.len();
+    let smallest = 2.0 * (-(n as f64) * std::f64::consts::LN_2).exp();
+    let d = sorted.iter().filter(|value| **value <= 0.0).count();
+    if d == 0 {
+        let gaps = sorted[0] / (sorted[1] - sorted[0]);
+        return smallest / (1.0 + gaps * n as f64 / (n - 1) as f64);
+    }
+    if 2 * d > n {
+        return 1.0;
+    }
+    let (mut step, mut miss) = (smallest, smallest);
+    for k in 1..d {
+        step *= (n + 1 - k) as f64 / k as f64;
+        miss += step;
+    }
+    step *= (n + 1 - d) as f64 / d as f64;
+    let weight = -sorted[d - 1] / (sorted[d] - sorted[d - 1]);
+    let (n, d) = (n as f64, d as f64);
+    // `between`, solved for the share.
+    let share = weight * d / ((n - d) - weight * (n - 2.0 * d));
+    (miss + step * share).min(1.0)
 }
 
 #[cfg(test)]
