@@ -123,9 +123,8 @@ mod tests {
         check(
             "host",
             "2M",
-            Err(
-                "levels are: 4k, thp, 2m, 1g, thp-8k, thp-16k, thp-32k, thp-64k, thp-128k, thp-256k, thp-512k, thp-1024k",
-            ),
+            Err("levels are: 4k, thp, 2m, 1g, thp-8k, thp-16k, thp-32k, \
+                 thp-64k, thp-128k, thp-256k, thp-512k, thp-1024k"),
         );
         check("size", "128 MiB", Ok("128M"));
         check("size", "1536M", Ok("1536M"));

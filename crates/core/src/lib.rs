@@ -7,6 +7,7 @@
 pub mod analysis;
 pub mod arena;
 pub mod availability;
+pub mod crossover;
 pub mod effects;
 pub mod evidence;
 pub mod explain;
