@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::setting::{Cell, Setting};
+use crate::{
+    prose::change,
+    setting::{Cell, Setting},
+};
 
 /// One execution of a cell in a fresh VM. The unit of replication.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -179,12 +182,12 @@ impl fmt::Display for Caveat {
         match self {
             Caveat::Steal { share } => write!(f, "{:.1} % of CPU time stolen by the hypervisor below", share * 100.0),
             Caveat::ClockDisagrees { by } => {
-                write!(f, "wall clock and time stamps differ by {:+.1} %", by * 100.0)
+                write!(f, "wall clock and time stamps differ by {}", change(*by))
             }
             Caveat::ThpCoverage { share } => {
                 write!(f, "only {:.1} % of the memory is in transparent huge pages", share * 100.0)
             }
-            Caveat::Frequency { by } => write!(f, "clock frequency changed by {:+.1} %", by * 100.0),
+            Caveat::Frequency { by } => write!(f, "clock frequency changed by {}", change(*by)),
             Caveat::SteadyFaults { faults } => write!(f, "{faults} second-stage faults in the steady state"),
         }
     }

@@ -144,7 +144,9 @@ mod tests {
             }
         }
         for probe in Probe::ALL {
-            assert!(Kind::named(probe.name()).is_some(), "{probe}");
+            // The order of a walk is a parameter in a plan.
+            let name = if probe == Probe::WalkRandom { Probe::Walk.name() } else { probe.name() };
+            assert!(Kind::named(name).is_some(), "{probe}");
         }
     }
 }
