@@ -10,6 +10,7 @@ pub mod availability;
 pub mod crossover;
 pub mod effects;
 pub mod evidence;
+pub mod experiment;
 pub mod explain;
 pub mod factor;
 pub mod host;

@@ -30,7 +30,7 @@ use vmtax_machine::{
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-const PAIRS: usize = 40;
+const PAIRS: usize = 200;
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
 fn main() -> Outcome<()> {
