@@ -30,7 +30,8 @@ use vmtax_machine::{
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-const PAIRS: usize = 200;
+/// Short turns taken often: what the machine does meanwhile then happens to both.
+const PAIRS: usize = 1000;
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
 fn main() -> Outcome<()> {
@@ -136,7 +137,7 @@ fn shared_memory(bytes: u64) -> Outcome<(i32, *mut u64)> {
 }
 
 fn chase() -> Outcome<()> {
-    let bytes = 256 * MIB;
+    let bytes = 64 * MIB;
     let layout = Layout::new(Probe::Chase, Bytes(bytes), Bytes(4 * KIB))?;
     let (fd, start) = shared_memory(bytes)?;
     let node = |n: u64| start.wrapping_byte_add(layout.offset(n) as usize);

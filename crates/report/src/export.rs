@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use vmtax_core::{
-    analysis::{AnalysisError, CellSummary, Figures, Outcome, Summary},
+    analysis::{AnalysisError, CaveatCount, CellSummary, Figures, Outcome, Summary},
     host::Host,
     run::{Ending, Run},
     setting::Setting,
@@ -232,11 +232,16 @@ impl Row {
                 steady_faults: kvm.map(|k| k.steady_faults),
                 nx_lpage_splits: kvm.and_then(|k| k.nx_lpage_splits),
             }),
-            caveats: figures.caveats.iter().map(|c| format!("{} trials: {}", c.trials, c.worst)).collect(),
+            caveats: figures.caveats.iter().map(told).collect(),
             status: "ok",
             ..self
         }
     }
+}
+
+fn told(counted: &CaveatCount) -> String {
+    let trials = if counted.trials == 1 { "trial" } else { "trials" };
+    format!("{} {trials}: {}", counted.trials, counted.worst)
 }
 
 fn ends(estimate: &Estimate) -> Option<[f64; 2]> {
