@@ -13,41 +13,53 @@
 //!   guardian ──────┘                       /run/vmtax/journal   what was changed: old, intended, got
 //! ```
 //!
-//! One more knob is one more variant of [`Knob`]: the compiler then asks for its file, its values and its rule.
+//! Pools are borrowed from, by count; switches are set, by the word the kernel knows. One more switch is one more variant of
+//! [`Switch`]: the compiler then asks for its file, its words, and what to do where it is missing.
 //!
 //! The lock and the journal exclude and protect within one `/run`. Containers with a `/run` of their own share the
 //! kernel's pools all the same; the rule of [`restore()`] still takes from a pool only what was borrowed.
 
+mod compaction;
 mod error;
 pub mod guardian;
 mod host;
 mod journal;
 mod lease;
 mod lock;
+mod module;
 mod pool;
 mod restore;
+mod switch;
+mod value;
+mod vm;
 
 #[cfg(test)]
 mod fake;
 
-use std::{fmt, io, path::PathBuf};
+use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use vmtax_core::units::PageSize;
 
+pub use compaction::compact;
 pub use error::Error;
 pub use host::{Host, Kernel, Sysfs};
-pub use lease::{Grant, Lease};
+pub use lease::{Grant, Lease, Turn};
 pub use lock::{Contention, check_free};
 pub use pool::{Pool, Want, check_memory};
 pub use restore::{Outcome, Verdict, is_left_changed, restore};
+pub use switch::Switch;
+pub use value::Value;
+pub use vm::{VmUser, users as vm_users};
 
-/// One piece of host state. Its value is a number; a knob that takes words numbers them.
+/// One piece of host state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Knob {
-    /// The persistent pages of a hugetlb pool, all NUMA nodes together.
+    /// The persistent pages of a hugetlb pool, all NUMA nodes together: a count.
     Pool(PageSize),
+    /// Something that is set: a word.
+    Switch(Switch),
 }
 
 impl Knob {
@@ -55,20 +67,26 @@ impl Knob {
     fn path(self, host: &Host) -> PathBuf {
         match self {
             Knob::Pool(page) => pool::directory(host, page).join("nr_hugepages"),
+            Knob::Switch(switch) => switch.path(host),
         }
     }
 
     /// Its value now.
-    fn read(self, host: &Host) -> Result<u64, Error> {
+    fn read(self, host: &Host) -> Result<Value, Error> {
         match self {
-            Knob::Pool(page) => Pool::read(host, page).map(|pool| pool.persistent()),
+            Knob::Pool(page) => Pool::read(host, page).map(|pool| Value::Count(pool.persistent())),
+            Knob::Switch(switch) => switch.state(host).map(Value::Word),
         }
     }
 
-    /// Sets it; what was got must be read back.
-    fn write(self, host: &Host, value: u64) -> io::Result<()> {
+    /// Sets it, which is called `operation` if it fails; what was got must be read back.
+    fn write(self, host: &Host, value: &Value, operation: &'static str) -> Result<(), Error> {
         match self {
-            Knob::Pool(_) => host.kernel.write(&self.path(host), &value.to_string()),
+            Knob::Switch(Switch::NestedPaging) => module::write(host, &value.to_string()),
+            Knob::Pool(_) | Knob::Switch(_) => {
+                let path = self.path(host);
+                host.kernel.write(&path, &value.to_string()).map_err(|e| Error::io(operation, &path, e))
+            }
         }
     }
 }
@@ -77,6 +95,7 @@ impl fmt::Display for Knob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Knob::Pool(page) => write!(f, "pool of {} pages", page.prose()),
+            Knob::Switch(switch) => write!(f, "{switch}"),
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod kick;
 pub mod knob;
 pub mod lane;
 pub mod microvm;
+pub mod mthp;
 pub mod probe;
 
 pub use kvm_ioctls::Kvm;

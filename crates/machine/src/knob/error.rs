@@ -7,7 +7,7 @@ use std::{
 
 use vmtax_core::units::{Bytes, MIB, PageSize};
 
-use super::Outcome;
+use super::{Outcome, Switch, VmUser};
 
 /// Why a knob was not borrowed, or not put back.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +57,42 @@ pub enum Error {
         needed: u64,
         /// Pages that were, after the pool had been raised.
         granted: u64,
+    },
+    /// No switch has this word.
+    #[error("`{word}` is nothing {switch} can be set to: {}", switch.words().join(", "))]
+    NoSuchWord {
+        /// What was to be set.
+        switch: Switch,
+        /// To what.
+        word: String,
+    },
+    /// This host does not have the switch, or does not let it be turned.
+    #[error("cannot turn {switch}: {reason}")]
+    Unavailable {
+        /// What was to be set.
+        switch: Switch,
+        /// Why it cannot be.
+        reason: String,
+        /// What would help.
+        remedy: String,
+    },
+    /// KVM's module cannot be reloaded under a VM.
+    #[error("cannot reload {module} while it is in use: {}", names(.users))]
+    VmsRunning {
+        /// The module.
+        module: &'static str,
+        /// Who uses it, as far as can be seen.
+        users: Vec<VmUser>,
+    },
+    /// The kernel took a word, but something else is in force; it has been put back.
+    #[error("{switch} was set to {wanted}, but reads {got}")]
+    NotTaken {
+        /// What was set.
+        switch: Switch,
+        /// To what.
+        wanted: String,
+        /// What was read back.
+        got: String,
     },
     /// The process that would put the host back after a kill did not start; nothing was changed.
     #[error("the guardian did not start")]
@@ -124,7 +160,11 @@ impl Error {
                 format!("set the knobs it names by hand, then sudo rm {}", path.display())
             }
             Error::Unrestored(_) => "sudo vmtax restore".to_owned(),
-            Error::Guardian(_) | Error::Io { .. } => return None,
+            Error::NoSuchWord { switch, .. } => format!("one of {}", switch.words().join(", ")),
+            Error::Unavailable { remedy, .. } => remedy.clone(),
+            Error::VmsRunning { users, .. } if users.is_empty() => "see who holds it: lsmod".to_owned(),
+            Error::VmsRunning { .. } => "end these VMs".to_owned(),
+            Error::NotTaken { .. } | Error::Guardian(_) | Error::Io { .. } => return None,
         };
         Some(text)
     }
@@ -144,6 +184,13 @@ fn whole_mib(bytes: Bytes) -> Bytes {
 
 fn list(outcomes: &[Outcome]) -> String {
     outcomes.iter().map(Outcome::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn names(users: &[VmUser]) -> String {
+    match users {
+        [] => "by no process that can be seen".to_owned(),
+        users => users.iter().map(VmUser::to_string).collect::<Vec<_>>().join(", "),
+    }
 }
 
 #[cfg(test)]

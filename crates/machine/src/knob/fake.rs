@@ -1,4 +1,5 @@
-//! A host in a temporary directory, with pools that follow `set_max_huge_pages` as far as the tests need it.
+//! A host in a temporary directory, with pools that follow `set_max_huge_pages` as far as the tests need it, files that hold
+//! a word or one of several in brackets, and modules that can be loaded and unloaded.
 
 use std::{
     collections::HashMap,
@@ -21,6 +22,7 @@ pub(super) struct FakeHost {
 #[derive(Debug)]
 pub(super) struct FakeKernel {
     state: Mutex<State>,
+    modules: PathBuf,
 }
 
 #[derive(Debug)]
@@ -32,6 +34,8 @@ struct State {
     boot: String,
     writes: Vec<u64>,
     refusal: Option<io::ErrorKind>,
+    module_calls: Vec<String>,
+    is_loading_refused: bool,
 }
 
 impl FakeHost {
@@ -44,8 +48,12 @@ impl FakeHost {
             boot: "boot-a".into(),
             writes: Vec::new(),
             refusal: None,
+            module_calls: Vec::new(),
+            is_loading_refused: false,
         };
-        FakeHost { directory: tempfile::tempdir().unwrap(), kernel: Arc::new(FakeKernel { state: Mutex::new(state) }) }
+        let directory = tempfile::tempdir().unwrap();
+        let modules = directory.path().join("sys/module");
+        FakeHost { directory, kernel: Arc::new(FakeKernel { state: Mutex::new(state), modules }) }
     }
 
     pub fn host(&self) -> Host {
@@ -80,6 +88,28 @@ impl FakeHost {
         self.kernel.state.lock().unwrap().refusal = refusal;
     }
 
+    /// Makes a file below the root, with whatever directories it needs.
+    pub fn file(&self, path: &str, text: &str) {
+        let path = self.directory.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// What such a file holds.
+    pub fn text(&self, path: &str) -> String {
+        fs::read_to_string(self.directory.path().join(path)).unwrap()
+    }
+
+    /// Every module that was unloaded or loaded, in order.
+    pub fn module_calls(&self) -> Vec<String> {
+        self.kernel.state.lock().unwrap().module_calls.clone()
+    }
+
+    /// From now on modules cannot be loaded, or again can.
+    pub fn refuse_loading(&self, is_refused: bool) {
+        self.kernel.state.lock().unwrap().is_loading_refused = is_refused;
+    }
+
     pub fn journal(&self) -> PathBuf {
         self.host().journal_path()
     }
@@ -98,6 +128,9 @@ impl Kernel for FakeKernel {
                          VmallocTotal: 0 kB\nVmallocUsed: 0 kB\nVmallocChunk: 0 kB\n";
             return Ok(format!("MemTotal: {kib} kB\nMemFree: {kib} kB\nMemAvailable: {kib} kB\n{other}"));
         }
+        if !is_pool(path) {
+            return fs::read_to_string(path);
+        }
         let pool = state.pools[&page_of(path)?];
         let value = match path.file_name().unwrap().to_str().unwrap() {
             "nr_hugepages" => pool.total,
@@ -110,7 +143,6 @@ impl Kernel for FakeKernel {
     }
 
     fn write(&self, path: &Path, text: &str) -> io::Result<()> {
-        assert!(path.ends_with("nr_hugepages"));
         let mut state = self.state.lock().unwrap();
         if let Some(kind) = state.refusal {
             return Err(kind.into());
@@ -119,6 +151,10 @@ impl Kernel for FakeKernel {
             fs::read_to_string(self.journal_beside(path))?.lines().count() >= 2,
             "a knob is turned only after the intent is in the journal"
         );
+        if !is_pool(path) {
+            return write_word(path, text);
+        }
+        assert!(path.ends_with("nr_hugepages"));
         let page = page_of(path)?;
         let count: u64 = text.parse().unwrap();
         let limit = state.limits[&page];
@@ -133,6 +169,49 @@ impl Kernel for FakeKernel {
         pool.surplus += pool.persistent().saturating_sub(count);
         Ok(())
     }
+
+    /// The module's directory becomes what `module.loaded` beside it says, with the parameters given.
+    fn load(&self, module: &str, parameters: &[&str]) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap();
+        state.module_calls.push(format!("load {module} {}", parameters.join(" ")));
+        if state.is_loading_refused {
+            return Err(io::Error::other("modprobe: no such module"));
+        }
+        let directory = self.modules.join(module);
+        fs::rename(directory.with_extension("unloaded"), &directory)?;
+        let values = parameters.iter().map(|p| p.split_once('=').unwrap());
+        for (name, value) in values {
+            fs::write(directory.join("parameters").join(name), format!("{value}\n"))?;
+        }
+        if parameters.contains(&"ept=N") {
+            fs::write(directory.join("parameters/unrestricted_guest"), "N\n")?;
+        }
+        Ok(())
+    }
+
+    fn unload(&self, module: &str) -> io::Result<()> {
+        let directory = self.modules.join(module);
+        self.state.lock().unwrap().module_calls.push(format!("unload {module}"));
+        fs::rename(&directory, directory.with_extension("unloaded"))
+    }
+}
+
+fn is_pool(path: &Path) -> bool {
+    path.parent().and_then(Path::parent).is_some_and(|directory| directory.ends_with("kernel/mm/hugepages"))
+}
+
+/// As sysfs takes a word: one of several is put in brackets, a single one is replaced; another is refused.
+fn write_word(path: &Path, word: &str) -> io::Result<()> {
+    let text = fs::read_to_string(path)?;
+    if !text.contains('[') {
+        return fs::write(path, format!("{word}\n"));
+    }
+    let words: Vec<&str> = text.split_whitespace().map(|w| w.trim_matches(['[', ']'])).collect();
+    if !words.contains(&word) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let bracketed: Vec<String> = words.iter().map(|&w| if w == word { format!("[{w}]") } else { w.into() }).collect();
+    fs::write(path, bracketed.join(" ") + "\n")
 }
 
 impl FakeKernel {

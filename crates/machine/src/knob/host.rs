@@ -1,9 +1,11 @@
 //! Where the host's knobs are, and how they are read and written: parameters, so that tests bring their own.
 
 use std::{
+    ffi::CString,
     fmt, fs,
     io::{self, Write},
     path::{Path, PathBuf},
+    process::{Command, Stdio},
     sync::Arc,
 };
 
@@ -13,6 +15,16 @@ pub trait Kernel: fmt::Debug + Send + Sync {
     fn read(&self, path: &Path) -> io::Result<String>;
     /// Writes `text` in one `write(2)`: the kernel takes each write for a whole value. Never creates a file.
     fn write(&self, path: &Path, text: &str) -> io::Result<()>;
+    /// Loads a kernel module and what it depends on.
+    fn load(&self, module: &str, parameters: &[&str]) -> io::Result<()> {
+        let _ = (module, parameters);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Unloads a kernel module, and nothing it depends on: `modprobe -r kvm_intel` takes `kvm` and its settings along.
+    fn unload(&self, module: &str) -> io::Result<()> {
+        let _ = module;
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// The kernel itself.
@@ -26,6 +38,26 @@ impl Kernel for Sysfs {
 
     fn write(&self, path: &Path, text: &str) -> io::Result<()> {
         fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+    }
+
+    fn load(&self, module: &str, parameters: &[&str]) -> io::Result<()> {
+        // A service, and sudo on some hosts, has no sbin in its path.
+        let path = "/usr/sbin:/usr/bin:/sbin:/bin";
+        let loader =
+            Command::new("modprobe").arg(module).args(parameters).env("PATH", path).stdin(Stdio::null()).output()?;
+        if loader.status.success() {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("modprobe: {}", String::from_utf8_lossy(&loader.stderr).trim())))
+    }
+
+    fn unload(&self, module: &str) -> io::Result<()> {
+        let name = CString::new(module)?;
+        // SAFETY: the kernel reads the name up to its NUL, and nothing else of ours.
+        match unsafe { libc::syscall(libc::SYS_delete_module, name.as_ptr(), libc::O_NONBLOCK) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! {"record":"got","change":0,"value":16}                           what was read back
 //! {"record":"giving_back","change":0,"from":24,"to":8}             synced, then written
 //! {"record":"settled","change":0}                                  nothing left to put back
+//! {"record":"joined","change":2,"earlier":1}       2 goes back to what 1 was to go back to; nothing is left of 1
 //! ```
 //!
 //! The file exists only while something may have to be put back. A last line without its end was never followed by a
@@ -21,27 +22,28 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Host, Knob};
+use super::{Error, Host, Knob, Value};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub(super) enum Record {
     Boot { id: String },
-    Intent { change: usize, knob: Knob, old: u64, want: u64 },
-    Got { change: usize, value: u64 },
-    GivingBack { change: usize, from: u64, to: u64 },
+    Intent { change: usize, knob: Knob, old: Value, want: Value },
+    Got { change: usize, value: Value },
+    GivingBack { change: usize, from: Value, to: Value },
+    Joined { change: usize, earlier: usize },
     Settled { change: usize },
 }
 
 /// A change, as far as the journal tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
     pub knob: Knob,
     /// To be put back.
-    pub old: u64,
-    pub want: u64,
+    pub old: Value,
+    pub want: Value,
     /// What was read back; none when vmtax ended between the write and the record of it.
-    pub got: Option<u64>,
+    pub got: Option<Value>,
     pub is_settled: bool,
 }
 
@@ -76,7 +78,7 @@ impl Journal {
     }
 
     /// Records the intent to change `knob`, and returns the number of the change.
-    pub fn intend(&mut self, knob: Knob, old: u64, want: u64) -> Result<usize, Error> {
+    pub fn intend(&mut self, knob: Knob, old: Value, want: Value) -> Result<usize, Error> {
         let change = self.changes.len();
         self.append(Record::Intent { change, knob, old, want })?;
         Ok(change)
@@ -164,6 +166,12 @@ fn apply(changes: &mut Vec<Change>, record: Record) -> Result<(), &'static str> 
         Record::GivingBack { change, from, to } => {
             let change = changes.get_mut(change).ok_or(UNKNOWN)?;
             (change.old, change.got) = (to, Some(from));
+        }
+        Record::Joined { change, earlier } => {
+            let first = changes.get_mut(earlier).ok_or(UNKNOWN)?;
+            first.is_settled = true;
+            let old = first.old.clone();
+            changes.get_mut(change).ok_or(UNKNOWN)?.old = old;
         }
         Record::Settled { change } => changes.get_mut(change).ok_or(UNKNOWN)?.is_settled = true,
     }

@@ -1,14 +1,16 @@
 //! A lease on the host's knobs: while it lives they may be changed, and when it ends they are put back.
 
+use std::time::{Duration, Instant};
+
 use super::{
-    Contention, Error, Host, Knob, Outcome, Pool, Want, check_memory,
+    Contention, Error, Host, Knob, Outcome, Pool, Switch, Value, Want, check_memory,
     guardian::Guardian,
-    journal::{Journal, Record},
+    journal::{Change, Journal, Record},
     lock::Lock,
     restore,
 };
 
-/// How often a change is announced anew because somebody else changed the pool while the announcement was synced.
+/// How often a change is announced anew because somebody else turned the knob while the announcement was synced.
 const ANNOUNCEMENTS: usize = 10;
 
 /// The right to turn knobs on this host, held by one process at a time.
@@ -34,6 +36,27 @@ pub struct Grant {
     pub available: u64,
     /// Pages by which the pool was raised for it; 0 when nothing was changed.
     pub borrowed: u64,
+    /// How long the kernel took to raise the pool.
+    pub elapsed: Duration,
+}
+
+/// A switch that was turned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// Which.
+    pub switch: Switch,
+    /// Its word before.
+    pub from: String,
+    /// Its word now, read back.
+    pub to: String,
+}
+
+/// A knob that was written, its change in the journal.
+#[derive(Debug)]
+struct Applied {
+    change: usize,
+    old: Value,
+    elapsed: Duration,
 }
 
 impl Lease {
@@ -47,7 +70,8 @@ impl Lease {
         Ok(lease)
     }
 
-    fn unguarded(host: Host, contention: Contention) -> Result<Lease, Error> {
+    /// Without a guardian, for tests of this module: a guardian is another process and sees no fake kernel.
+    pub(super) fn unguarded(host: Host, contention: Contention) -> Result<Lease, Error> {
         let lock = Lock::take(&host, contention)?;
         let mut journal = Journal::open(&host)?;
         let recovered = restore::put_back(&host, &mut journal);
@@ -72,19 +96,50 @@ impl Lease {
     /// Refuses what [`check_memory`] refuses. A pool that can only partly be raised is put back before
     /// [`Error::Partial`] is returned.
     pub fn borrow_pool(&mut self, want: Want) -> Result<Grant, Error> {
-        let Want { page, pages } = want;
-        check_memory(&self.host, &[want])?;
-        let before = Pool::read(&self.host, page)?;
-        if before.shortfall(pages) == 0 {
-            return Ok(Grant { page, available: before.available(), borrowed: 0 });
-        }
-        let (change, old) = self.raise_pool(want)?;
-        let now = Pool::read(&self.host, page)?;
-        if now.shortfall(pages) > 0 {
+        let (applied, grant) = self.raise_pool(want)?;
+        if let Some(Applied { change, .. }) = applied
+            && grant.available < want.pages
+        {
             self.give_back(change)?;
-            return Err(Error::Partial { page, needed: pages, granted: now.available() });
+            return Err(Error::Partial { page: want.page, needed: want.pages, granted: grant.available });
         }
-        Ok(Grant { page, available: now.available(), borrowed: now.persistent().saturating_sub(old) })
+        Ok(grant)
+    }
+
+    /// As [`Lease::borrow_pool`], but content with what the kernel grants.
+    pub fn borrow_up_to(&mut self, want: Want) -> Result<Grant, Error> {
+        self.raise_pool(want).map(|(_, grant)| grant)
+    }
+
+    /// Sets `switch` to `word`, reads back that it is, and remembers what it was before its first turn.
+    ///
+    /// A switch that stands there already is not touched. One that reads something else afterwards is put back before
+    /// [`Error::NotTaken`] is returned.
+    pub fn turn(&mut self, switch: Switch, word: &str) -> Result<Turn, Error> {
+        switch.check(&self.host, word)?;
+        let from = switch.read(&self.host)?;
+        if from == word {
+            return Ok(Turn { switch, to: from.clone(), from });
+        }
+        let knob = Knob::Switch(switch);
+        let aim = |host: &Host| Ok((knob.read(host)?, Value::Word(switch.target(host, word)?)));
+        let Applied { change, .. } = self.apply(knob, "turn", aim)?;
+        let to = switch.read(&self.host)?;
+        if to != word {
+            self.give_back(change)?;
+            return Err(Error::NotTaken { switch, wanted: word.to_owned(), got: to });
+        }
+        self.join(change)?;
+        Ok(Turn { switch, from, to })
+    }
+
+    /// Puts one knob back before the lease ends, and says what became of it.
+    pub fn put_back(&mut self, knob: Knob) -> Result<Vec<Outcome>, Error> {
+        let changes = self.journal.changes().iter().enumerate();
+        let ours: Vec<usize> = changes.filter(|(_, c)| c.knob == knob && !c.is_settled).map(|(n, _)| n).collect();
+        let undo = |number: usize| restore::undo(&self.host, &mut self.journal, number);
+        let outcomes: Vec<Outcome> = ours.into_iter().rev().map(undo).collect();
+        if outcomes.iter().any(Outcome::is_failed) { Err(Error::Unrestored(outcomes)) } else { Ok(outcomes) }
     }
 
     /// Puts everything back, ends the guardian, and says what became of each change.
@@ -93,48 +148,94 @@ impl Lease {
         if outcomes.iter().any(Outcome::is_failed) { Err(Error::Unrestored(outcomes)) } else { Ok(outcomes) }
     }
 
-    /// Raises the pool by what lacks; returns the number of the change and the persistent pages before it.
-    fn raise_pool(&mut self, want: Want) -> Result<(usize, u64), Error> {
-        let knob = Knob::Pool(want.page);
-        let (change, old, target) = self.announce(want)?;
-        let written = knob.write(&self.host, target);
-        let recorded = knob.read(&self.host).and_then(|value| self.journal.append(Record::Got { change, value }));
-        let failed = match written {
-            Err(source) => Some(Error::io("raise", &knob.path(&self.host), source)),
-            Ok(()) => recorded.err(),
+    /// Raises the pool by what lacks, if anything does.
+    fn raise_pool(&mut self, want: Want) -> Result<(Option<Applied>, Grant), Error> {
+        let Want { page, pages } = want;
+        check_memory(&self.host, &[want])?;
+        let before = Pool::read(&self.host, page)?;
+        if before.shortfall(pages) == 0 {
+            let grant = Grant { page, available: before.available(), borrowed: 0, elapsed: Duration::ZERO };
+            return Ok((None, grant));
+        }
+        let aim = |host: &Host| {
+            let pool = Pool::read(host, page)?;
+            let target = pool.total.saturating_add(pool.shortfall(pages));
+            Ok((Value::Count(pool.persistent()), Value::Count(target)))
         };
-        match failed {
-            None => Ok((change, old)),
-            Some(error) => {
+        let applied = self.apply(Knob::Pool(page), "raise", aim)?;
+        let now = Pool::read(&self.host, page)?;
+        let old = if let Value::Count(old) = applied.old { old } else { before.persistent() };
+        let borrowed = now.persistent().saturating_sub(old);
+        let grant = Grant { page, available: now.available(), borrowed, elapsed: applied.elapsed };
+        Ok((Some(applied), grant))
+    }
+
+    /// Journals a change, makes it, and journals what came of it; undone if any of that fails. `aim` reads what the knob is
+    /// and says what it shall be.
+    fn apply(
+        &mut self,
+        knob: Knob,
+        operation: &'static str,
+        aim: impl Fn(&Host) -> Result<(Value, Value), Error>,
+    ) -> Result<Applied, Error> {
+        let (change, old, target) = self.announce(knob, operation, aim)?;
+        let start = Instant::now();
+        let written = knob.write(&self.host, &target, operation);
+        let elapsed = start.elapsed();
+        let recorded = knob.read(&self.host).and_then(|value| self.journal.append(Record::Got { change, value }));
+        match written.and(recorded) {
+            Ok(()) => Ok(Applied { change, old, elapsed }),
+            Err(error) => {
                 self.give_back(change)?;
                 Err(error)
             }
         }
     }
 
-    /// Journals the raise. The sync takes milliseconds in which somebody else may raise the pool too; writing an older
-    /// figure then would take their pages. Microseconds between the last look and the write remain: the kernel offers no
-    /// compare-and-set.
-    fn announce(&mut self, want: Want) -> Result<(usize, u64, u64), Error> {
-        let knob = Knob::Pool(want.page);
-        let mut pool = Pool::read(&self.host, want.page)?;
+    /// Journals the change. The sync takes milliseconds in which somebody else may turn the knob too; writing an older
+    /// figure then would take what is theirs. Microseconds between the last look and the write remain: the kernel offers
+    /// no compare-and-set.
+    fn announce(
+        &mut self,
+        knob: Knob,
+        operation: &'static str,
+        aim: impl Fn(&Host) -> Result<(Value, Value), Error>,
+    ) -> Result<(usize, Value, Value), Error> {
+        let mut aimed = aim(&self.host)?;
         for _ in 0..ANNOUNCEMENTS {
-            let (old, target) = (pool.persistent(), pool.total.saturating_add(pool.shortfall(want.pages)));
+            let (old, target) = aimed.clone();
             let change = self.journal.intend(knob, old, target)?;
-            let now = Pool::read(&self.host, want.page)?;
-            if now == pool {
-                return Ok((change, old, target));
+            let again = aim(&self.host)?;
+            if again == aimed {
+                return Ok((change, aimed.0, aimed.1));
             }
             self.journal.append(Record::Settled { change })?;
-            pool = now;
+            aimed = again;
         }
         let busy = std::io::Error::new(std::io::ErrorKind::ResourceBusy, "somebody else keeps changing it");
-        Err(Error::io("raise", &knob.path(&self.host), busy))
+        Err(Error::io(operation, &knob.path(&self.host), busy))
+    }
+
+    /// Makes two turns of one switch one: hundreds of turns of a run are put back by one write, and a module by one reload.
+    fn join(&mut self, change: usize) -> Result<(), Error> {
+        let Change { knob, old, .. } = &self.journal.changes()[change];
+        let is_ours = |c: &Change| c.knob == *knob && !c.is_settled && c.got.as_ref() == Some(old);
+        if let Some(earlier) = self.journal.changes()[..change].iter().rposition(is_ours) {
+            self.journal.append(Record::Joined { change, earlier })?;
+        }
+        let Change { old, got, .. } = &self.journal.changes()[change];
+        if got.as_ref() == Some(old) { self.journal.append(Record::Settled { change }) } else { Ok(()) }
     }
 
     fn give_back(&mut self, change: usize) -> Result<(), Error> {
         let outcome = restore::undo(&self.host, &mut self.journal, change);
         if outcome.is_failed() { Err(Error::Unrestored(vec![outcome])) } else { Ok(()) }
+    }
+
+    /// Ends it as SIGKILL does: nothing is put back.
+    #[cfg(test)]
+    pub(super) fn forget(mut self) {
+        self.lock = None;
     }
 
     fn finish(&mut self) -> Vec<Outcome> {

@@ -20,6 +20,10 @@
 //! | `old` < … ≤ `want`   | that is what was granted, in part or in full: write `old`              |
 //! | > `want`             | somebody added, and what was ours among it is unknown: leave it alone. At worst `want - old` pages stay; taking them could take somebody else's |
 //!
+//! A switch is set, not borrowed from: it is put back where it still has the word vmtax left (or, not knowing what it got,
+//! the word it asked for), and left alone where somebody has set another since. A module that is not loaded is one that a
+//! killed vmtax had just unloaded: it is loaded.
+//!
 //! Restoration is itself journalled (`giving_back`), so that one that is killed is not repeated on what others added.
 //! What remains: somebody who adds just as many pages between that kill and the next restoration loses them.
 
@@ -28,7 +32,7 @@ use std::{fmt, thread, time::Duration};
 use serde::Serialize;
 
 use super::{
-    Contention, Error, Host, Knob,
+    Contention, Error, Host, Knob, Value,
     journal::{Change, Journal, Record},
     lock::Lock,
     pool::{self, Pool},
@@ -50,32 +54,32 @@ pub struct Outcome {
     pub verdict: Verdict,
 }
 
-/// What became of a change. Values are the knob's: for a pool, persistent pages.
+/// What became of a change. Values are the knob's: for a pool, persistent pages; for a switch, its word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
     /// Put back, and read back.
     PutBack {
         /// Value found.
-        from: u64,
+        from: Value,
         /// Value now.
-        to: u64,
+        to: Value,
         /// Pages that leave the pool only when their users end.
         in_use: u64,
     },
     /// It already was what it had been.
     AlreadyBack {
         /// Value found.
-        value: u64,
+        value: Value,
     },
     /// Somebody else has set it since; not touched.
     LeftAlone {
         /// Value found.
-        current: u64,
+        current: Value,
         /// What vmtax had left, where it knows.
-        got: Option<u64>,
+        got: Option<Value>,
         /// What it was before.
-        old: u64,
+        old: Value,
     },
     /// It could not be put back, and stays in the journal.
     Failed {
@@ -95,16 +99,22 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let knob = self.knob;
         match &self.verdict {
-            Verdict::PutBack { from, to, in_use: 0 } => write!(f, "{knob}: {from} put back to {to}"),
             Verdict::PutBack { from, to, in_use } => {
-                write!(f, "{knob}: {from} put back to {to}; {in_use} still in use leave it when their users end")
+                write!(f, "{knob}: {} put back to {}", from.brief(), to.brief())?;
+                match in_use {
+                    0 => Ok(()),
+                    pages => write!(f, "; {pages} still in use leave it when their users end"),
+                }
             }
-            Verdict::AlreadyBack { value } => write!(f, "{knob}: already back at {value}"),
-            Verdict::LeftAlone { current, got: Some(got), old } => {
-                write!(f, "{knob}: left alone at {current}; vmtax left {got}, somebody lowered it; it was {old} before")
-            }
-            Verdict::LeftAlone { current, got: None, old } => {
-                write!(f, "{knob}: left alone at {current}; somebody raised it while vmtax did; it was {old} before")
+            Verdict::AlreadyBack { value } => write!(f, "{knob}: already back at {}", value.brief()),
+            Verdict::LeftAlone { current, got, old } => {
+                let what = match (knob, got) {
+                    (Knob::Pool(_), Some(got)) => format!("vmtax left {got}, somebody lowered it"),
+                    (Knob::Pool(_), None) => "somebody raised it while vmtax did".to_owned(),
+                    (Knob::Switch(_), Some(got)) => format!("vmtax left {}, somebody set it since", got.brief()),
+                    (Knob::Switch(_), None) => "somebody set it while vmtax did".to_owned(),
+                };
+                write!(f, "{knob}: left alone at {}; {what}; it was {} before", current.brief(), old.brief())
             }
             Verdict::Failed { reason } => write!(f, "{knob}: {reason}"),
         }
@@ -145,8 +155,9 @@ pub(super) fn put_back(host: &Host, journal: &mut Journal) -> Vec<Outcome> {
 fn pass(host: &Host, journal: &mut Journal) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = Vec::new();
     for number in (0..journal.changes().len()).rev() {
-        let Change { knob, is_settled, .. } = journal.changes()[number];
-        if is_settled {
+        let Change { knob, is_settled, .. } = &journal.changes()[number];
+        let knob = *knob;
+        if *is_settled {
             continue;
         }
         let earlier = outcomes.iter().find(|o| o.knob == knob).map(|o| &o.verdict);
@@ -173,26 +184,36 @@ pub(super) fn undo(host: &Host, journal: &mut Journal, number: usize) -> Outcome
 }
 
 fn try_undo(host: &Host, journal: &mut Journal, number: usize) -> Result<Verdict, Error> {
-    let change = journal.changes()[number];
-    let Knob::Pool(page) = change.knob;
-    let before = Pool::read(host, page)?;
-    let from = before.persistent();
-    let to = match judge(change, from) {
+    let change = journal.changes()[number].clone();
+    let knob = change.knob;
+    let surplus = surplus(host, knob)?;
+    let from = knob.read(host)?;
+    let to = match judge(&change, &from) {
         Step::Write(to) => to,
         Step::Nothing => return Ok(Verdict::AlreadyBack { value: from }),
         Step::LeaveAlone => return Ok(Verdict::LeftAlone { current: from, got: change.got, old: change.old }),
     };
     // A full disk must not keep the host from being put back: without the record only a second kill, right now, could
     // make the next restoration judge wrongly.
-    let _ = journal.append(Record::GivingBack { change: number, from, to });
-    let path = change.knob.path(host);
-    change.knob.write(host, to).map_err(|e| Error::io("write", &path, e))?;
-    let now = change.knob.read(host)?;
+    let _ = journal.append(Record::GivingBack { change: number, from: from.clone(), to: to.clone() });
+    knob.write(host, &to, "write")?;
+    let now = knob.read(host)?;
     if now != to {
         return Ok(Verdict::Failed { reason: format!("{from} written as {to}, read back as {now}") });
     }
-    let in_use = pool::wait_for_surplus(host, page, before.surplus, PATIENCE)?;
+    let in_use = match knob {
+        Knob::Pool(page) => pool::wait_for_surplus(host, page, surplus, PATIENCE)?,
+        Knob::Switch(_) => 0,
+    };
     Ok(Verdict::PutBack { from, to, in_use })
+}
+
+/// Pages above the pool's size, before it is lowered.
+fn surplus(host: &Host, knob: Knob) -> Result<u64, Error> {
+    match knob {
+        Knob::Pool(page) => Pool::read(host, page).map(|pool| pool.surplus),
+        Knob::Switch(_) => Ok(0),
+    }
 }
 
 fn settle(journal: &mut Journal, number: usize) {
@@ -202,21 +223,53 @@ fn settle(journal: &mut Journal, number: usize) {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
-    Write(u64),
+    Write(Value),
     Nothing,
     LeaveAlone,
 }
 
-/// The two tables above.
-fn judge(change: Change, current: u64) -> Step {
+/// The rules above. Counts are borrowed from; everything else is set.
+fn judge(change: &Change, current: &Value) -> Step {
+    match (&change.old, &change.want, &change.got, current) {
+        (&Value::Count(old), &Value::Count(want), None, &Value::Count(current)) => judge_unknown(old, want, current),
+        (&Value::Count(old), _, &Some(Value::Count(got)), &Value::Count(current)) => judge_known(old, got, current),
+        _ => judge_word(change, current),
+    }
+}
+
+fn judge_known(old: u64, got: u64, current: u64) -> Step {
+    if got <= old || current == old {
+        Step::Nothing
+    } else if current >= got {
+        Step::Write(Value::Count(current - (got - old)))
+    } else {
+        Step::LeaveAlone
+    }
+}
+
+fn judge_unknown(old: u64, want: u64, current: u64) -> Step {
+    if current <= old {
+        Step::Nothing
+    } else if current <= want {
+        Step::Write(Value::Count(old))
+    } else {
+        Step::LeaveAlone
+    }
+}
+
+fn judge_word(change: &Change, current: &Value) -> Step {
     let Change { old, want, got, .. } = change;
-    match (change.knob, got) {
-        (Knob::Pool(_), Some(got)) if got <= old || current == old => Step::Nothing,
-        (Knob::Pool(_), Some(got)) if current >= got => Step::Write(current - (got - old)),
-        (Knob::Pool(_), Some(_)) => Step::LeaveAlone,
-        (Knob::Pool(_), None) if current <= old => Step::Nothing,
-        (Knob::Pool(_), None) if current <= want => Step::Write(old),
-        (Knob::Pool(_), None) => Step::LeaveAlone,
+    let is_ours = match got {
+        Some(got) => current == got,
+        None => current.fulfils(want),
+    };
+    let is_unloaded = matches!(current, Value::Word(word) if word.is_empty());
+    if current == old {
+        Step::Nothing
+    } else if is_ours || is_unloaded {
+        Step::Write(old.clone())
+    } else {
+        Step::LeaveAlone
     }
 }
 

@@ -1,7 +1,7 @@
 use vmtax_core::units::PageSize;
 
 use super::*;
-use crate::knob::fake::FakeHost;
+use crate::knob::{Switch, fake::FakeHost};
 
 const KNOB: Knob = Knob::Pool(PageSize::Large);
 
@@ -15,9 +15,9 @@ fn what_is_recorded_is_read_again() {
     let host = fake.host();
     let mut journal = Journal::open(&host).unwrap();
     assert!(!host.journal_path().exists(), "nothing recorded, no file");
-    assert_eq!(journal.intend(KNOB, 0, 16).unwrap(), 0);
-    journal.append(Record::Got { change: 0, value: 12 }).unwrap();
-    assert_eq!(journal.intend(Knob::Pool(PageSize::Giant), 1, 2).unwrap(), 1);
+    assert_eq!(journal.intend(KNOB, 0.into(), 16.into()).unwrap(), 0);
+    journal.append(Record::Got { change: 0, value: 12.into() }).unwrap();
+    assert_eq!(journal.intend(Knob::Pool(PageSize::Giant), 1.into(), 2.into()).unwrap(), 1);
     assert_eq!(
         text(&host),
         "{\"record\":\"boot\",\"id\":\"boot-a\"}\n\
@@ -27,12 +27,18 @@ fn what_is_recorded_is_read_again() {
     );
     let mut again = Journal::open(&host).unwrap();
     assert_eq!(again.changes(), journal.changes());
-    assert_eq!(again.changes()[0], Change { knob: KNOB, old: 0, want: 16, got: Some(12), is_settled: false });
+    assert_eq!(
+        again.changes()[0],
+        Change { knob: KNOB, old: 0.into(), want: 16.into(), got: Some(12.into()), is_settled: false }
+    );
 
-    again.append(Record::GivingBack { change: 0, from: 20, to: 8 }).unwrap();
+    again.append(Record::GivingBack { change: 0, from: 20.into(), to: 8.into() }).unwrap();
     again.append(Record::Settled { change: 1 }).unwrap();
     let third = Journal::open(&host).unwrap();
-    assert_eq!(third.changes()[0], Change { knob: KNOB, old: 8, want: 16, got: Some(20), is_settled: false });
+    assert_eq!(
+        third.changes()[0],
+        Change { knob: KNOB, old: 8.into(), want: 16.into(), got: Some(20.into()), is_settled: false }
+    );
     assert!(third.changes()[1].is_settled);
 
     again.discard().unwrap();
@@ -45,9 +51,9 @@ fn a_torn_last_line_is_cut_off_at_every_byte() {
     let fake = FakeHost::new(100, 1);
     let host = fake.host();
     let mut journal = Journal::open(&host).unwrap();
-    journal.intend(KNOB, 0, 16).unwrap();
+    journal.intend(KNOB, 0.into(), 16.into()).unwrap();
     let whole = text(&host).len();
-    journal.append(Record::Got { change: 0, value: 16 }).unwrap();
+    journal.append(Record::Got { change: 0, value: 16.into() }).unwrap();
     let full = text(&host);
     for cut in whole..full.len() {
         fs::write(host.journal_path(), &full[..cut]).unwrap();
@@ -67,7 +73,7 @@ fn a_torn_last_line_is_cut_off_at_every_byte() {
 fn a_journal_of_another_boot_is_discarded_unread() {
     let fake = FakeHost::new(100, 1);
     let host = fake.host();
-    Journal::open(&host).unwrap().intend(KNOB, 0, 16).unwrap();
+    Journal::open(&host).unwrap().intend(KNOB, 0.into(), 16.into()).unwrap();
     fs::write(host.journal_path(), text(&host) + "not even JSON\n").unwrap();
     assert!(Journal::open(&host).is_err());
     fake.set_boot("boot-b");
@@ -94,4 +100,25 @@ fn a_line_that_is_no_record_is_named() {
         "{\"record\":\"intent\",\"change\":3,\"knob\":{\"pool\":\"2m\"},\"old\":0,\"want\":16}",
         "a change is missing before it",
     );
+}
+
+#[test]
+fn a_word_is_kept_as_the_kernel_spells_it_and_two_turns_become_one() {
+    let fake = FakeHost::new(0, 0);
+    let host = fake.host();
+    let thp = Knob::Switch(Switch::Thp);
+    let mut journal = Journal::open(&host).unwrap();
+    journal.intend(thp, "madvise".into(), "never".into()).unwrap();
+    journal.append(Record::Got { change: 0, value: "never".into() }).unwrap();
+    journal.intend(thp, "never".into(), "always".into()).unwrap();
+    journal.append(Record::Got { change: 1, value: "always".into() }).unwrap();
+    journal.append(Record::Joined { change: 1, earlier: 0 }).unwrap();
+    let knob = "{\"switch\":\"thp\"}";
+    assert_eq!(
+        text(&host).lines().nth(1).unwrap(),
+        format!("{{\"record\":\"intent\",\"change\":0,\"knob\":{knob},\"old\":\"madvise\",\"want\":\"never\"}}")
+    );
+    let again = Journal::open(&host).unwrap();
+    assert!(again.changes()[0].is_settled);
+    assert_eq!(again.changes()[1].old, "madvise".into());
 }

@@ -3,21 +3,22 @@ use std::io;
 use vmtax_core::units::PageSize;
 
 use super::*;
-use crate::knob::fake::FakeHost;
+use crate::knob::{Switch, fake::FakeHost};
 
 const KNOB: Knob = Knob::Pool(PageSize::Large);
 
 #[test]
 fn only_what_was_borrowed_is_given_back() {
-    let check = |old, want, got, current, expected| {
-        let change = Change { knob: KNOB, old, want, got, is_settled: false };
-        assert_eq!(judge(change, current), expected, "{old} -> {want}, got {got:?}, now {current}");
+    let check = |old: u64, want: u64, got: Option<u64>, current: u64, expected| {
+        let got_value = got.map(Value::from);
+        let change = Change { knob: KNOB, old: old.into(), want: want.into(), got: got_value, is_settled: false };
+        assert_eq!(judge(&change, &current.into()), expected, "{old} -> {want}, got {got:?}, now {current}");
     };
-    check(0, 16, Some(16), 16, Step::Write(0));
-    check(8, 24, Some(24), 24, Step::Write(8));
-    check(0, 16, Some(12), 12, Step::Write(0));
-    check(0, 16, Some(16), 24, Step::Write(8));
-    check(8, 24, Some(20), 52, Step::Write(40));
+    check(0, 16, Some(16), 16, Step::Write(Value::Count(0)));
+    check(8, 24, Some(24), 24, Step::Write(Value::Count(8)));
+    check(0, 16, Some(12), 12, Step::Write(Value::Count(0)));
+    check(0, 16, Some(16), 24, Step::Write(Value::Count(8)));
+    check(8, 24, Some(20), 52, Step::Write(Value::Count(40)));
     check(0, 16, Some(16), 15, Step::LeaveAlone);
     check(8, 24, Some(24), 0, Step::LeaveAlone);
     check(8, 24, Some(24), 8, Step::Nothing);
@@ -26,18 +27,42 @@ fn only_what_was_borrowed_is_given_back() {
     check(8, 24, Some(4), 4, Step::Nothing);
     check(0, 16, None, 0, Step::Nothing);
     check(8, 24, None, 4, Step::Nothing);
-    check(0, 16, None, 1, Step::Write(0));
-    check(8, 24, None, 17, Step::Write(8));
-    check(8, 24, None, 24, Step::Write(8));
+    check(0, 16, None, 1, Step::Write(Value::Count(0)));
+    check(8, 24, None, 17, Step::Write(Value::Count(8)));
+    check(8, 24, None, 24, Step::Write(Value::Count(8)));
     check(8, 24, None, 25, Step::LeaveAlone);
+}
+
+#[test]
+fn a_switch_is_put_back_unless_somebody_else_has_set_it() {
+    let check = |old: &str, want: &str, got: Option<&str>, current: &str, expected| {
+        let knob = Knob::Switch(Switch::Thp);
+        let change = Change { knob, old: old.into(), want: want.into(), got: got.map(Value::from), is_settled: false };
+        assert_eq!(judge(&change, &current.into()), expected, "{old} -> {want}, got {got:?}, now {current}");
+    };
+    let back = || Step::Write("madvise".into());
+    check("madvise", "never", Some("never"), "never", back());
+    check("madvise", "never", Some("never"), "madvise", Step::Nothing);
+    check("madvise", "never", Some("never"), "always", Step::LeaveAlone);
+    check("madvise", "never", None, "never", back());
+    check("madvise", "never", None, "madvise", Step::Nothing);
+    check("madvise", "never", None, "always", Step::LeaveAlone);
+    // A module: killed after loading, which adds what it derives; and between unloading and loading.
+    let (old, want) = ("kvm_intel.ept=Y kvm_intel.nested=Y kvm_intel.pml=Y", "kvm_intel.ept=N kvm_intel.nested=Y");
+    let loaded = "kvm_intel.ept=N kvm_intel.nested=Y kvm_intel.pml=N";
+    check(old, want, None, loaded, Step::Write(old.into()));
+    check(old, want, Some(loaded), loaded, Step::Write(old.into()));
+    check(old, want, None, "", Step::Write(old.into()));
+    check(old, want, Some(loaded), "", Step::Write(old.into()));
+    check(old, want, Some(loaded), "kvm_intel.ept=N", Step::LeaveAlone);
 }
 
 /// A pool raised from 0 to 16 by a process that was killed, then set to `current` by somebody else.
 fn killed(current: u64) -> FakeHost {
     let fake = FakeHost::new(100, 1);
     let mut journal = Journal::open(&fake.host()).unwrap();
-    journal.intend(KNOB, 0, 16).unwrap();
-    journal.append(Record::Got { change: 0, value: 16 }).unwrap();
+    journal.intend(KNOB, 0.into(), 16.into()).unwrap();
+    journal.append(Record::Got { change: 0, value: 16.into() }).unwrap();
     fake.pool(PageSize::Large, |pool| (pool.total, pool.free) = (current, current));
     fake
 }
@@ -70,7 +95,7 @@ fn a_restoration_killed_before_or_after_its_write_is_finished_by_the_next() {
     for (is_written, text) in [(false, "32 put back to 16"), (true, "already back at 16")] {
         let fake = killed(32);
         let mut journal = Journal::open(&fake.host()).unwrap();
-        journal.append(Record::GivingBack { change: 0, from: 32, to: 16 }).unwrap();
+        journal.append(Record::GivingBack { change: 0, from: 32.into(), to: 16.into() }).unwrap();
         if is_written {
             fake.pool(PageSize::Large, |pool| (pool.total, pool.free) = (16, 16));
         }
@@ -85,8 +110,8 @@ fn two_changes_of_one_pool_are_undone_in_turn_and_left_alone_together() {
         let fake = killed(16);
         let mut journal = Journal::open(&fake.host()).unwrap();
         // Between the two somebody added 8.
-        journal.intend(KNOB, 24, 40).unwrap();
-        journal.append(Record::Got { change: 1, value: 40 }).unwrap();
+        journal.intend(KNOB, 24.into(), 40.into()).unwrap();
+        journal.append(Record::Got { change: 1, value: 40.into() }).unwrap();
         fake.pool(PageSize::Large, |pool| (pool.total, pool.free) = (current, current));
         restored(&fake);
         assert_eq!((fake.persistent(PageSize::Large), fake.writes()), (left, writes));
