@@ -10,25 +10,31 @@
 //! bits. The reservation around it stays, so that the kernel never merges this mapping with a neighbour and what smaps
 //! says of it is said of it alone.
 
+mod foundation;
+mod reservation;
+
 use std::{fs::File, io};
 
 use procfs_core::{
     FromRead,
-    process::{MemoryMaps, VmFlags},
+    process::{MemoryMap, MemoryMaps, VmFlags},
 };
 use vmtax_core::{
     setting::Backing,
-    units::{Bytes, GIB, PageSize},
+    units::{Bytes, PageSize},
 };
 
-/// Memory of this process, all of it populated. Unmapped when dropped.
+pub use foundation::Foundation;
+use reservation::Reservation;
+
+/// Memory of this process. Unmapped when dropped.
 #[derive(Debug)]
 pub struct Memory {
     /// Unmaps everything when dropped.
     _reservation: Reservation,
     start: *mut u8,
     bytes: usize,
-    backing: Backing,
+    foundation: Foundation,
 }
 
 // SAFETY: the mapping belongs to this value alone; the pointer is an address, good on any thread.
@@ -40,26 +46,37 @@ unsafe impl Sync for Memory {}
 #[derive(Debug, thiserror::Error)]
 pub enum BackingError {
     /// There are not enough free pages.
-    #[error("cannot back {bytes} with {backing} pages: the kernel has not enough of them free")]
+    #[error("cannot back {bytes} with {foundation} pages: the kernel has not enough of them free")]
     Exhausted {
         /// How much was wanted.
         bytes: Bytes,
         /// On what.
-        backing: Backing,
+        foundation: Foundation,
     },
     /// Anything else the kernel said.
-    #[error("cannot back {bytes} with {backing} pages: {operation}")]
+    #[error("cannot back {bytes} with {foundation} pages: {operation}")]
     Kernel {
         /// How much was wanted.
         bytes: Bytes,
         /// On what.
-        backing: Backing,
+        foundation: Foundation,
         /// The system call that failed.
         operation: &'static str,
         /// What it said.
         #[source]
         source: io::Error,
     },
+}
+
+/// Memory really in use behind a mapping (`/proc/self/smaps`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// `Rss`, which leaves out pages of a pool.
+    pub resident: Bytes,
+    /// `AnonHugePages`: that part of it which is in transparent 2 MiB pages.
+    pub huge: Bytes,
+    /// `Private_Hugetlb` and `Shared_Hugetlb`: pages of a pool.
+    pub pool: Bytes,
 }
 
 /// What the kernel says this memory stands on.
@@ -75,32 +92,43 @@ pub struct Standing {
 
 impl Memory {
     /// Maps and populates `bytes` bytes, a multiple of the backing's page size.
-    pub fn allocate(backing: Backing, bytes: Bytes) -> Result<Self, BackingError> {
-        let kernel = |operation, source| BackingError::Kernel { bytes, backing, operation, source };
-        let exhausted = |source: io::Error, operation| match source.raw_os_error() {
-            // The pool was drained between mmap, which reserves, and here; or memory is short.
-            Some(libc::ENOMEM | libc::EFAULT) => BackingError::Exhausted { bytes, backing },
-            _ => kernel(operation, source),
-        };
+    pub fn allocate(foundation: impl Into<Foundation>, bytes: Bytes) -> Result<Self, BackingError> {
+        let memory = Memory::map(foundation, bytes)?;
+        memory.populate()?;
+        if memory.foundation == Foundation::Backing(Backing::Thp) {
+            memory.collapse();
+        }
+        Ok(memory)
+    }
+
+    /// Maps `bytes` bytes, a multiple of the backing's page size: each page comes with the first access to it. Pages of a
+    /// pool are promised already, so that none of these accesses fails for want of them.
+    pub fn map(foundation: impl Into<Foundation>, bytes: Bytes) -> Result<Self, BackingError> {
+        let foundation = foundation.into();
+        let kernel = |operation, source| BackingError::Kernel { bytes, foundation, operation, source };
         let size = bytes.0 as usize;
         let reservation = Reservation::new(size).map_err(|e| kernel("reserving addresses", e))?;
         let start = reservation.aligned_start();
-        map_fixed(start, size, backing).map_err(|e| exhausted(e, "mmap"))?;
-        let memory = Memory { _reservation: reservation, start, bytes: size, backing };
-        match backing {
-            Backing::Small => match memory.advise(libc::MADV_NOHUGEPAGE) {
+        let memory = Memory { _reservation: reservation, start, bytes: size, foundation };
+        map_fixed(start, size, foundation).map_err(|e| memory.error("mmap", e))?;
+        match foundation {
+            Foundation::Backing(Backing::Small) => match memory.advise(libc::MADV_NOHUGEPAGE) {
                 // A kernel without transparent huge pages has none to rule out.
                 Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {}
                 outcome => outcome.map_err(|e| kernel("MADV_NOHUGEPAGE", e))?,
             },
-            Backing::Thp => memory.advise(libc::MADV_HUGEPAGE).map_err(|e| kernel("MADV_HUGEPAGE", e))?,
-            Backing::Huge2m | Backing::Huge1g => {}
-        }
-        memory.populate().map_err(|e| exhausted(e, "populating"))?;
-        if backing == Backing::Thp {
-            memory.collapse();
+            Foundation::Backing(Backing::Thp) | Foundation::Mthp(_) => {
+                memory.advise(libc::MADV_HUGEPAGE).map_err(|e| kernel("MADV_HUGEPAGE", e))?;
+            }
+            Foundation::Backing(Backing::Huge2m | Backing::Huge1g) => {}
         }
         Ok(memory)
+    }
+
+    /// Faults every page in for writing, so that no first touch on the host's side is left for a trial. By one thread, so that
+    /// all of it comes from the caller's NUMA node; two were no faster where fresh memory comes from a hypervisor below.
+    pub fn populate(&self) -> Result<(), BackingError> {
+        self.populate_range(0, self.bytes)
     }
 
     /// The address, the same for this process and for a guest that runs on it.
@@ -113,9 +141,14 @@ impl Memory {
         self.bytes as u64
     }
 
-    /// What was asked for.
+    /// What was asked for; transparent pages of every size are `thp`.
     pub fn backing(&self) -> Backing {
-        self.backing
+        self.foundation.backing()
+    }
+
+    /// What was asked for, exactly.
+    pub fn foundation(&self) -> Foundation {
+        self.foundation
     }
 
     /// The start, to read and write through.
@@ -125,9 +158,7 @@ impl Memory {
 
     /// Reads back what it stands on from `/proc/self/smaps`.
     pub fn standing(&self) -> io::Result<Standing> {
-        let maps = MemoryMaps::from_read(File::open("/proc/self/smaps")?).map_err(io::Error::other)?;
-        let ours = |&(from, to): &(u64, u64)| from >= self.address() && to <= self.address() + self.bytes();
-        let areas: Vec<_> = maps.0.iter().filter(|area| ours(&area.address)).collect();
+        let areas = self.areas()?;
         let fields = |name: &'static str| areas.iter().filter_map(move |a| a.extension.map.get(name).copied());
         Ok(Standing {
             kernel_page_kb: fields("KernelPageSize").min().unwrap_or(0) / 1024,
@@ -136,27 +167,67 @@ impl Memory {
         })
     }
 
-    fn advise(&self, advice: libc::c_int) -> io::Result<()> {
-        // SAFETY: the range is a mapping of ours, and none of the advices used here discards its contents.
-        match unsafe { libc::madvise(self.start.cast(), self.bytes, advice) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
+    /// Reads from `/proc/self/smaps` how much memory it takes now.
+    pub fn usage(&self) -> io::Result<Usage> {
+        let areas = self.areas()?;
+        let sum = |name: &str| Bytes(areas.iter().filter_map(|area| area.extension.map.get(name)).sum());
+        let pool = Bytes(sum("Private_Hugetlb").0 + sum("Shared_Hugetlb").0);
+        Ok(Usage { resident: sum("Rss"), huge: sum("AnonHugePages"), pool })
+    }
+
+    /// Writes one byte at `offset`.
+    pub fn touch(&self, offset: u64) {
+        assert!(offset < self.bytes(), "an offset within the mapping");
+        // SAFETY: within the mapping, which is writable; volatile, and nobody holds a reference into it.
+        unsafe { self.start.add(offset as usize).write_volatile(1) };
+    }
+
+    /// Faults in `len` bytes from `offset`, both multiples of 4 KiB.
+    pub(crate) fn populate_range(&self, offset: usize, len: usize) -> Result<(), BackingError> {
+        match self.advise_range(offset, len, libc::MADV_POPULATE_WRITE) {
+            // Before Linux 5.14.
+            Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
+                let step = PageSize::Small.bytes();
+                (offset as u64..(offset + len) as u64).step_by(step as usize).for_each(|page| self.touch(page));
+                Ok(())
+            }
+            outcome => outcome.map_err(|e| self.error("populating", e)),
         }
     }
 
-    /// Faults every page in for writing, so that no first touch on the host's side is left for a trial. By one thread, so that
-    /// all of it comes from the caller's NUMA node; two were no faster where fresh memory comes from a hypervisor below.
-    fn populate(&self) -> io::Result<()> {
-        match self.advise(libc::MADV_POPULATE_WRITE) {
-            // Before Linux 5.14.
-            Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
-                for offset in (0..self.bytes).step_by(PageSize::Small.bytes() as usize) {
-                    // SAFETY: within the mapping, which is writable and private to us.
-                    unsafe { self.start.add(offset).write_volatile(0) };
-                }
-                Ok(())
-            }
-            outcome => outcome,
+    /// Gives `len` bytes from `offset` back to the kernel, both multiples of 4 KiB: they read as zero afterwards.
+    pub(crate) fn discard_range(&mut self, offset: usize, len: usize) -> Result<(), BackingError> {
+        self.advise_range(offset, len, libc::MADV_DONTNEED).map_err(|e| self.error("MADV_DONTNEED", e))
+    }
+
+    /// The pool was drained between mmap, which reserves, and here; or memory is short.
+    fn error(&self, operation: &'static str, source: io::Error) -> BackingError {
+        let (bytes, foundation) = (Bytes(self.bytes()), self.foundation);
+        match source.raw_os_error() {
+            Some(libc::ENOMEM | libc::EFAULT) => BackingError::Exhausted { bytes, foundation },
+            _ => BackingError::Kernel { bytes, foundation, operation, source },
+        }
+    }
+
+    /// What smaps says of this mapping alone.
+    fn areas(&self) -> io::Result<Vec<MemoryMap>> {
+        let maps = MemoryMaps::from_read(File::open("/proc/self/smaps")?).map_err(io::Error::other)?;
+        let ours =
+            |area: &MemoryMap| area.address.0 >= self.address() && area.address.1 <= self.address() + self.bytes();
+        Ok(maps.0.into_iter().filter(ours).collect())
+    }
+
+    fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+        self.advise_range(0, self.bytes, advice)
+    }
+
+    fn advise_range(&self, offset: usize, len: usize, advice: libc::c_int) -> io::Result<()> {
+        assert!(offset + len <= self.bytes, "a range within the mapping");
+        // SAFETY: the range is within a mapping of ours. The one advice that discards contents comes from `discard_range`,
+        // which has the memory to itself.
+        match unsafe { libc::madvise(self.start.add(offset).cast(), len, advice) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 
@@ -169,8 +240,8 @@ impl Memory {
     }
 }
 
-fn map_fixed(start: *mut u8, size: usize, backing: Backing) -> io::Result<()> {
-    let pool = match backing {
+fn map_fixed(start: *mut u8, size: usize, foundation: Foundation) -> io::Result<()> {
+    let pool = match foundation.backing() {
         Backing::Small | Backing::Thp => 0,
         Backing::Huge2m => libc::MAP_HUGETLB | libc::MAP_HUGE_2MB,
         Backing::Huge1g => libc::MAP_HUGETLB | libc::MAP_HUGE_1GB,
@@ -181,41 +252,10 @@ fn map_fixed(start: *mut u8, size: usize, backing: Backing) -> io::Result<()> {
     if mapped == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// A range of addresses kept free of other mappings, with room to align and a margin on either side.
-#[derive(Debug)]
-struct Reservation {
-    start: *mut libc::c_void,
-    bytes: usize,
-}
-
-impl Reservation {
-    fn new(size: usize) -> io::Result<Self> {
-        let bytes = size.checked_add(3 * GIB as usize).ok_or(io::ErrorKind::InvalidInput)?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
-        if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Reservation { start, bytes }) }
-    }
-
-    /// The first multiple of 1 GiB that leaves a margin before it; as much again is left after.
-    fn aligned_start(&self) -> *mut u8 {
-        let margin = self.start as usize + PageSize::Large.bytes() as usize;
-        margin.next_multiple_of(GIB as usize) as *mut u8
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        // SAFETY: the whole range is ours, whatever was mapped inside; its owner is being dropped.
-        let unmapped = unsafe { libc::munmap(self.start, self.bytes) };
-        debug_assert_eq!(unmapped, 0, "munmap of a range of our own");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vmtax_core::units::MIB;
+    use vmtax_core::units::{GIB, MIB};
 
     #[test]
     fn memory_is_aligned_to_a_gibibyte_and_stands_on_what_was_asked() {
@@ -223,6 +263,19 @@ mod tests {
         assert_eq!(memory.address() % GIB, 0);
         let standing = memory.standing().unwrap();
         assert_eq!(standing, Standing { kernel_page_kb: 4, thp_coverage: 0.0, thp_ruled_out: true });
+    }
+
+    #[test]
+    fn mapped_memory_takes_nothing_until_it_is_touched() {
+        let mut memory = Memory::map(Backing::Small, Bytes(8 * MIB)).unwrap();
+        let resident = |memory: &Memory| memory.usage().unwrap().resident;
+        assert_eq!(resident(&memory), Bytes(0));
+        memory.touch(3 * MIB);
+        assert_eq!(resident(&memory), Bytes(4096));
+        memory.populate().unwrap();
+        assert_eq!(memory.usage().unwrap(), Usage { resident: Bytes(8 * MIB), huge: Bytes(0), pool: Bytes(0) });
+        memory.discard_range(0, 8192).unwrap();
+        assert_eq!(resident(&memory), Bytes(8 * MIB - 8192));
     }
 
     #[test]

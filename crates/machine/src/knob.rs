@@ -34,7 +34,7 @@ mod value;
 mod vm;
 
 #[cfg(test)]
-mod fake;
+pub(crate) mod fake;
 
 use std::{fmt, path::PathBuf};
 
@@ -46,7 +46,7 @@ pub use error::Error;
 pub use host::{Host, Kernel, Sysfs};
 pub use lease::{Grant, Lease, Turn};
 pub use lock::{Contention, check_free};
-pub use pool::{Pool, Want, check_memory};
+pub use pool::{Pool, Want, available_memory, check_memory};
 pub use restore::{Outcome, Verdict, is_left_changed, restore};
 pub use switch::Switch;
 pub use value::Value;

@@ -4,6 +4,7 @@ pub mod arena;
 pub mod backing;
 pub mod clock;
 pub mod facts;
+pub mod folio;
 pub mod interference;
 pub mod kick;
 pub mod knob;

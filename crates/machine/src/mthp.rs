@@ -1,16 +1,71 @@
 //! Transparent huge pages of other sizes than 2 MiB (mTHP, Linux 6.8), written `thp-64k`.
+//!
+//! Asking for one takes two things: the size's own switch, with all others off, because the kernel takes the largest that is
+//! on ([`isolate`]); and `MADV_HUGEPAGE`, which [`crate::backing::Memory::map`] gives. What was got is read back
+//! ([`Mthp::standing`]), from the page frames or, where these are not shown, from the size's count of faults.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use vmtax_core::units::{Bytes, KIB, MIB};
 
+use crate::{
+    backing::Memory,
+    folio,
+    knob::{self, Host, Lease, Switch, Turn},
+};
+
 /// One size of transparent huge page: a power of two from 8 KiB to 2 MiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Mthp(Bytes);
 
+/// How much of some memory stands on one size, and how that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Standing {
+    /// Share of the memory, 0 to 1.
+    pub coverage: f64,
+    /// How it is known.
+    pub evidence: Evidence,
+}
+
+/// How a share is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// From the frame of every page: exact.
+    Frames,
+    /// From `stats/anon_fault_alloc` before and after: of the whole machine, so at most this much is ours.
+    Faults,
+}
+
+/// Faults that were answered with one page of this size, by the whole machine since it booted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Faults(u64);
+
 impl Mthp {
+    /// Every size there can be, smallest first.
+    pub fn all() -> impl Iterator<Item = Mthp> {
+        (3..=11).filter_map(|order| Mthp::new(Bytes(KIB << order)))
+    }
+
+    /// The size's count of faults, to be taken before the memory is; none where the kernel does not count them.
+    pub fn faults(self, host: &Host) -> Option<Faults> {
+        let name = format!("kernel/mm/transparent_hugepage/hugepages-{}kB/stats/anon_fault_alloc", self.0.0 / KIB);
+        host.kernel.read(&host.sys.join(name)).ok()?.trim().parse().ok().map(Faults)
+    }
+
+    /// How much of `memory` stands on this size; none where neither evidence can be had.
+    pub fn standing(self, host: &Host, memory: &Memory, before: Option<Faults>) -> Option<Standing> {
+        let share = |bytes: u64| (bytes as f64 / memory.bytes() as f64).min(1.0);
+        if let Ok(sizes) = folio::sizes(memory) {
+            let bytes = sizes.get(&self.0).map_or(0, |bytes| bytes.0);
+            return Some(Standing { coverage: share(bytes), evidence: Evidence::Frames });
+        }
+        let faults = self.faults(host)?.0.saturating_sub(before?.0);
+        Some(Standing { coverage: share(faults * self.0.0), evidence: Evidence::Faults })
+    }
+
     /// Transparent huge pages of `bytes`, if there are such.
     pub const fn new(bytes: Bytes) -> Option<Mthp> {
         let is_size = bytes.0.is_power_of_two() && bytes.0 >= 8 * KIB && bytes.0 <= 2 * MIB;
@@ -43,6 +98,21 @@ impl FromStr for Mthp {
     }
 }
 
+/// Leaves transparent pages of `size` alone switched on, for memory that asks; returns what was turned for it.
+///
+/// # Errors
+/// This kernel does not have the size, or its switches cannot be turned.
+pub fn isolate(lease: &mut Lease, size: Mthp) -> Result<Vec<Turn>, knob::Error> {
+    Switch::Mthp(size).check(lease.host(), "madvise")?;
+    let others = Mthp::all().filter(|other| *other != size);
+    let present: Vec<Mthp> = others.filter(|other| Switch::Mthp(*other).read(lease.host()).is_ok()).collect();
+    let mut turns =
+        present.into_iter().map(|other| lease.turn(Switch::Mthp(other), "never")).collect::<Result<Vec<_>, _>>()?;
+    turns.push(lease.turn(Switch::Mthp(size), "madvise")?);
+    turns.retain(|turn| turn.from != turn.to);
+    Ok(turns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +125,6 @@ mod tests {
         for text in ["thp", "64k", "thp-4k", "thp-48k", "thp-4m", "thp-"] {
             assert!(text.parse::<Mthp>().is_err(), "{text}");
         }
+        assert_eq!(Mthp::all().count(), 9);
     }
 }

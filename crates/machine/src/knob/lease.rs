@@ -38,6 +38,8 @@ pub struct Grant {
     pub borrowed: u64,
     /// How long the kernel took to raise the pool.
     pub elapsed: Duration,
+    /// In the journal; none when nothing was changed.
+    change: Option<usize>,
 }
 
 /// A switch that was turned.
@@ -71,7 +73,7 @@ impl Lease {
     }
 
     /// Without a guardian, for tests of this module: a guardian is another process and sees no fake kernel.
-    pub(super) fn unguarded(host: Host, contention: Contention) -> Result<Lease, Error> {
+    pub(crate) fn unguarded(host: Host, contention: Contention) -> Result<Lease, Error> {
         let lock = Lock::take(&host, contention)?;
         let mut journal = Journal::open(&host)?;
         let recovered = restore::put_back(&host, &mut journal);
@@ -79,6 +81,11 @@ impl Lease {
             return Err(Error::Unrestored(recovered));
         }
         Ok(Lease { host, journal, recovered, guardian: None, lock: Some(lock) })
+    }
+
+    /// The host it is on.
+    pub fn host(&self) -> &Host {
+        &self.host
     }
 
     /// What became of the changes that killed predecessors had left.
@@ -96,11 +103,11 @@ impl Lease {
     /// Refuses what [`check_memory`] refuses. A pool that can only partly be raised is put back before
     /// [`Error::Partial`] is returned.
     pub fn borrow_pool(&mut self, want: Want) -> Result<Grant, Error> {
-        let (applied, grant) = self.raise_pool(want)?;
-        if let Some(Applied { change, .. }) = applied
+        let grant = self.borrow_up_to(want)?;
+        if let Some(change) = grant.change
             && grant.available < want.pages
         {
-            self.give_back(change)?;
+            self.undo(change)?;
             return Err(Error::Partial { page: want.page, needed: want.pages, granted: grant.available });
         }
         Ok(grant)
@@ -108,7 +115,24 @@ impl Lease {
 
     /// As [`Lease::borrow_pool`], but content with what the kernel grants.
     pub fn borrow_up_to(&mut self, want: Want) -> Result<Grant, Error> {
-        self.raise_pool(want).map(|(_, grant)| grant)
+        let Want { page, pages } = want;
+        check_memory(&self.host, &[want])?;
+        let before = Pool::read(&self.host, page)?;
+        if before.shortfall(pages) == 0 {
+            let (available, elapsed) = (before.available(), Duration::ZERO);
+            return Ok(Grant { page, available, borrowed: 0, elapsed, change: None });
+        }
+        let aim = |host: &Host| {
+            let pool = Pool::read(host, page)?;
+            let target = pool.total.saturating_add(pool.shortfall(pages));
+            Ok((Value::Count(pool.persistent()), Value::Count(target)))
+        };
+        let applied = self.apply(Knob::Pool(page), "raise", aim)?;
+        let now = Pool::read(&self.host, page)?;
+        let old = if let Value::Count(old) = applied.old { old } else { before.persistent() };
+        let borrowed = now.persistent().saturating_sub(old);
+        let Applied { change, elapsed, .. } = applied;
+        Ok(Grant { page, available: now.available(), borrowed, elapsed, change: Some(change) })
     }
 
     /// Sets `switch` to `word`, reads back that it is, and remembers what it was before its first turn.
@@ -126,48 +150,25 @@ impl Lease {
         let Applied { change, .. } = self.apply(knob, "turn", aim)?;
         let to = switch.read(&self.host)?;
         if to != word {
-            self.give_back(change)?;
+            self.undo(change)?;
             return Err(Error::NotTaken { switch, wanted: word.to_owned(), got: to });
         }
         self.join(change)?;
         Ok(Turn { switch, from, to })
     }
 
-    /// Puts one knob back before the lease ends, and says what became of it.
-    pub fn put_back(&mut self, knob: Knob) -> Result<Vec<Outcome>, Error> {
-        let changes = self.journal.changes().iter().enumerate();
-        let ours: Vec<usize> = changes.filter(|(_, c)| c.knob == knob && !c.is_settled).map(|(n, _)| n).collect();
-        let undo = |number: usize| restore::undo(&self.host, &mut self.journal, number);
-        let outcomes: Vec<Outcome> = ours.into_iter().rev().map(undo).collect();
-        if outcomes.iter().any(Outcome::is_failed) { Err(Error::Unrestored(outcomes)) } else { Ok(outcomes) }
+    /// Gives back what one grant borrowed, before the lease ends.
+    pub fn give_back(&mut self, grant: Grant) -> Result<(), Error> {
+        match grant.change {
+            Some(change) if !self.journal.changes()[change].is_settled => self.undo(change),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Puts everything back, ends the guardian, and says what became of each change.
     pub fn release(mut self) -> Result<Vec<Outcome>, Error> {
         let outcomes = self.finish();
         if outcomes.iter().any(Outcome::is_failed) { Err(Error::Unrestored(outcomes)) } else { Ok(outcomes) }
-    }
-
-    /// Raises the pool by what lacks, if anything does.
-    fn raise_pool(&mut self, want: Want) -> Result<(Option<Applied>, Grant), Error> {
-        let Want { page, pages } = want;
-        check_memory(&self.host, &[want])?;
-        let before = Pool::read(&self.host, page)?;
-        if before.shortfall(pages) == 0 {
-            let grant = Grant { page, available: before.available(), borrowed: 0, elapsed: Duration::ZERO };
-            return Ok((None, grant));
-        }
-        let aim = |host: &Host| {
-            let pool = Pool::read(host, page)?;
-            let target = pool.total.saturating_add(pool.shortfall(pages));
-            Ok((Value::Count(pool.persistent()), Value::Count(target)))
-        };
-        let applied = self.apply(Knob::Pool(page), "raise", aim)?;
-        let now = Pool::read(&self.host, page)?;
-        let old = if let Value::Count(old) = applied.old { old } else { before.persistent() };
-        let borrowed = now.persistent().saturating_sub(old);
-        let grant = Grant { page, available: now.available(), borrowed, elapsed: applied.elapsed };
-        Ok((Some(applied), grant))
     }
 
     /// Journals a change, makes it, and journals what came of it; undone if any of that fails. `aim` reads what the knob is
@@ -186,7 +187,7 @@ impl Lease {
         match written.and(recorded) {
             Ok(()) => Ok(Applied { change, old, elapsed }),
             Err(error) => {
-                self.give_back(change)?;
+                self.undo(change)?;
                 Err(error)
             }
         }
@@ -227,7 +228,7 @@ impl Lease {
         if got.as_ref() == Some(old) { self.journal.append(Record::Settled { change }) } else { Ok(()) }
     }
 
-    fn give_back(&mut self, change: usize) -> Result<(), Error> {
+    fn undo(&mut self, change: usize) -> Result<(), Error> {
         let outcome = restore::undo(&self.host, &mut self.journal, change);
         if outcome.is_failed() { Err(Error::Unrestored(vec![outcome])) } else { Ok(()) }
     }

@@ -112,7 +112,8 @@ pub fn check_memory(host: &Host, wants: &[Want]) -> Result<(), Error> {
     if needed > available.0 / 2 { Err(Error::TooMuch { needed: Bytes(needed), available }) } else { Ok(()) }
 }
 
-fn available_memory(host: &Host) -> Result<Bytes, Error> {
+/// `MemAvailable`: what can be had without swapping.
+pub fn available_memory(host: &Host) -> Result<Bytes, Error> {
     let path = host.proc.join("meminfo");
     let unreadable = |source| Error::io("read", &path, source);
     let text = host.kernel.read(&path).map_err(unreadable)?;

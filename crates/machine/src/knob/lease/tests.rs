@@ -53,6 +53,21 @@ fn a_pool_that_could_only_partly_be_filled_is_given_back() {
 }
 
 #[test]
+fn what_one_grant_borrowed_can_be_given_back_alone() {
+    let fake = FakeHost::new(37, 1);
+    let mut lease = lease(&fake);
+    lease.borrow_pool(large(16)).unwrap();
+    let grant = lease.borrow_up_to(large(512)).unwrap();
+    assert_eq!((grant.available, grant.borrowed), (37, 21), "as many as there are");
+    lease.give_back(grant).unwrap();
+    lease.give_back(grant).unwrap();
+    assert_eq!(fake.writes(), [16, 512, 16]);
+    let had = lease.borrow_up_to(large(8)).unwrap();
+    lease.give_back(had).unwrap();
+    assert_eq!(fake.persistent(PageSize::Large), 16, "nothing was borrowed for what was there");
+}
+
+#[test]
 fn dropping_a_lease_while_panicking_puts_the_host_back() {
     let fake = FakeHost::new(100, 4);
     let mut lease = lease(&fake);

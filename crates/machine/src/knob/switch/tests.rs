@@ -88,17 +88,6 @@ fn the_next_start_puts_back_the_switch_of_a_killed_run() {
 }
 
 #[test]
-fn a_knob_can_be_put_back_before_the_lease_ends() {
-    let fake = host();
-    let mut lease = lease(&fake);
-    lease.turn(Switch::Thp, "never").unwrap();
-    lease.turn(Switch::Ksm, "1").unwrap();
-    let knob = super::super::Knob::Switch(Switch::Thp);
-    assert_eq!(texts(&lease.put_back(knob).unwrap()), ["transparent huge pages: never put back to madvise"]);
-    assert_eq!(texts(&lease.release().unwrap()), ["KSM: 1 put back to 0"]);
-}
-
-#[test]
 fn what_cannot_be_turned_is_refused_before_anything_is_written() {
     let fake = host();
     let mut lease = lease(&fake);
