@@ -2,6 +2,7 @@
 
 pub mod arena;
 pub mod backing;
+pub mod bloat;
 pub mod clock;
 pub mod facts;
 pub mod folio;
