@@ -6,6 +6,7 @@ pub mod bloat;
 pub mod clock;
 pub mod facts;
 pub mod folio;
+pub mod fragmentation;
 pub mod interference;
 pub mod kick;
 pub mod knob;
@@ -13,5 +14,6 @@ pub mod lane;
 pub mod microvm;
 pub mod mthp;
 pub mod probe;
+pub mod reserve;
 
 pub use kvm_ioctls::Kvm;
