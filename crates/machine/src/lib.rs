@@ -15,5 +15,12 @@ pub mod microvm;
 pub mod mthp;
 pub mod probe;
 pub mod reserve;
+pub mod rights;
 
 pub use kvm_ioctls::Kvm;
+
+/// Plays the part this process was started for, if it was started by this crate: a guardian of the host's knobs, or an
+/// attempt at huge pages. The first statement of every `main` that acquires a lease or asks for rights.
+pub fn dispatch() -> Option<std::process::ExitCode> {
+    knob::guardian::dispatch().or_else(rights::dispatch)
+}
