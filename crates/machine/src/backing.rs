@@ -10,22 +10,22 @@
 //! bits. The reservation around it stays, so that the kernel never merges this mapping with a neighbour and what smaps
 //! says of it is said of it alone.
 
+mod error;
 mod foundation;
 mod reservation;
+mod standing;
 
-use std::{fs::File, io};
+use std::io;
 
-use procfs_core::{
-    FromRead,
-    process::{MemoryMap, MemoryMaps, VmFlags},
-};
 use vmtax_core::{
     setting::Backing,
     units::{Bytes, PageSize},
 };
 
+pub use error::BackingError;
 pub use foundation::Foundation;
 use reservation::Reservation;
+pub use standing::{Standing, Usage};
 
 /// Memory of this process. Unmapped when dropped.
 #[derive(Debug)]
@@ -41,54 +41,6 @@ pub struct Memory {
 unsafe impl Send for Memory {}
 // SAFETY: a shared reference gives out nothing but addresses and sizes.
 unsafe impl Sync for Memory {}
-
-/// Why memory could not be had.
-#[derive(Debug, thiserror::Error)]
-pub enum BackingError {
-    /// There are not enough free pages.
-    #[error("cannot back {bytes} with {foundation} pages: the kernel has not enough of them free")]
-    Exhausted {
-        /// How much was wanted.
-        bytes: Bytes,
-        /// On what.
-        foundation: Foundation,
-    },
-    /// Anything else the kernel said.
-    #[error("cannot back {bytes} with {foundation} pages: {operation}")]
-    Kernel {
-        /// How much was wanted.
-        bytes: Bytes,
-        /// On what.
-        foundation: Foundation,
-        /// The system call that failed.
-        operation: &'static str,
-        /// What it said.
-        #[source]
-        source: io::Error,
-    },
-}
-
-/// Memory really in use behind a mapping (`/proc/self/smaps`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
-    /// `Rss`, which leaves out pages of a pool.
-    pub resident: Bytes,
-    /// `AnonHugePages`: that part of it which is in transparent 2 MiB pages.
-    pub huge: Bytes,
-    /// `Private_Hugetlb` and `Shared_Hugetlb`: pages of a pool.
-    pub pool: Bytes,
-}
-
-/// What the kernel says this memory stands on.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Standing {
-    /// `KernelPageSize`, in KiB.
-    pub kernel_page_kb: u64,
-    /// Share in transparent 2 MiB pages, 0 to 1.
-    pub thp_coverage: f64,
-    /// Transparent huge pages of every size are ruled out (`nh` in `VmFlags`).
-    pub thp_ruled_out: bool,
-}
 
 impl Memory {
     /// Maps and populates `bytes` bytes, a multiple of the backing's page size.
@@ -156,25 +108,6 @@ impl Memory {
         self.start
     }
 
-    /// Reads back what it stands on from `/proc/self/smaps`.
-    pub fn standing(&self) -> io::Result<Standing> {
-        let areas = self.areas()?;
-        let fields = |name: &'static str| areas.iter().filter_map(move |a| a.extension.map.get(name).copied());
-        Ok(Standing {
-            kernel_page_kb: fields("KernelPageSize").min().unwrap_or(0) / 1024,
-            thp_coverage: fields("AnonHugePages").sum::<u64>() as f64 / self.bytes as f64,
-            thp_ruled_out: areas.iter().all(|a| a.extension.vm_flags.contains(VmFlags::NH)),
-        })
-    }
-
-    /// Reads from `/proc/self/smaps` how much memory it takes now.
-    pub fn usage(&self) -> io::Result<Usage> {
-        let areas = self.areas()?;
-        let sum = |name: &str| Bytes(areas.iter().filter_map(|area| area.extension.map.get(name)).sum());
-        let pool = Bytes(sum("Private_Hugetlb").0 + sum("Shared_Hugetlb").0);
-        Ok(Usage { resident: sum("Rss"), huge: sum("AnonHugePages"), pool })
-    }
-
     /// Writes one byte at `offset`.
     pub fn touch(&self, offset: u64) {
         assert!(offset < self.bytes(), "an offset within the mapping");
@@ -207,14 +140,6 @@ impl Memory {
             Some(libc::ENOMEM | libc::EFAULT) => BackingError::Exhausted { bytes, foundation },
             _ => BackingError::Kernel { bytes, foundation, operation, source },
         }
-    }
-
-    /// What smaps says of this mapping alone.
-    fn areas(&self) -> io::Result<Vec<MemoryMap>> {
-        let maps = MemoryMaps::from_read(File::open("/proc/self/smaps")?).map_err(io::Error::other)?;
-        let ours =
-            |area: &MemoryMap| area.address.0 >= self.address() && area.address.1 <= self.address() + self.bytes();
-        Ok(maps.0.into_iter().filter(ours).collect())
     }
 
     fn advise(&self, advice: libc::c_int) -> io::Result<()> {

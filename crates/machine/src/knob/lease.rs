@@ -1,17 +1,14 @@
 //! A lease on the host's knobs: while it lives they may be changed, and when it ends they are put back.
 
-use std::time::{Duration, Instant};
+mod change;
+
+use std::time::Duration;
 
 use super::{
-    Contention, Error, Host, Knob, Outcome, Pool, Switch, Value, Want, check_memory,
-    guardian::Guardian,
-    journal::{Change, Journal, Record},
-    lock::Lock,
-    restore,
+    Contention, Error, Host, Knob, Outcome, Pool, Switch, Value, Want, check_memory, guardian::Guardian,
+    journal::Journal, lock::Lock, restore,
 };
-
-/// How often a change is announced anew because somebody else turned the knob while the announcement was synced.
-const ANNOUNCEMENTS: usize = 10;
+use change::Applied;
 
 /// The right to turn knobs on this host, held by one process at a time.
 ///
@@ -51,14 +48,6 @@ pub struct Turn {
     pub from: String,
     /// Its word now, read back.
     pub to: String,
-}
-
-/// A knob that was written, its change in the journal.
-#[derive(Debug)]
-struct Applied {
-    change: usize,
-    old: Value,
-    elapsed: Duration,
 }
 
 impl Lease {
@@ -169,68 +158,6 @@ impl Lease {
     pub fn release(mut self) -> Result<Vec<Outcome>, Error> {
         let outcomes = self.finish();
         if outcomes.iter().any(Outcome::is_failed) { Err(Error::Unrestored(outcomes)) } else { Ok(outcomes) }
-    }
-
-    /// Journals a change, makes it, and journals what came of it; undone if any of that fails. `aim` reads what the knob is
-    /// and says what it shall be.
-    fn apply(
-        &mut self,
-        knob: Knob,
-        operation: &'static str,
-        aim: impl Fn(&Host) -> Result<(Value, Value), Error>,
-    ) -> Result<Applied, Error> {
-        let (change, old, target) = self.announce(knob, operation, aim)?;
-        let start = Instant::now();
-        let written = knob.write(&self.host, &target, operation);
-        let elapsed = start.elapsed();
-        let recorded = knob.read(&self.host).and_then(|value| self.journal.append(Record::Got { change, value }));
-        match written.and(recorded) {
-            Ok(()) => Ok(Applied { change, old, elapsed }),
-            Err(error) => {
-                self.undo(change)?;
-                Err(error)
-            }
-        }
-    }
-
-    /// Journals the change. The sync takes milliseconds in which somebody else may turn the knob too; writing an older
-    /// figure then would take what is theirs. Microseconds between the last look and the write remain: the kernel offers
-    /// no compare-and-set.
-    fn announce(
-        &mut self,
-        knob: Knob,
-        operation: &'static str,
-        aim: impl Fn(&Host) -> Result<(Value, Value), Error>,
-    ) -> Result<(usize, Value, Value), Error> {
-        let mut aimed = aim(&self.host)?;
-        for _ in 0..ANNOUNCEMENTS {
-            let (old, target) = aimed.clone();
-            let change = self.journal.intend(knob, old, target)?;
-            let again = aim(&self.host)?;
-            if again == aimed {
-                return Ok((change, aimed.0, aimed.1));
-            }
-            self.journal.append(Record::Settled { change })?;
-            aimed = again;
-        }
-        let busy = std::io::Error::new(std::io::ErrorKind::ResourceBusy, "somebody else keeps changing it");
-        Err(Error::io(operation, &knob.path(&self.host), busy))
-    }
-
-    /// Makes two turns of one switch one: hundreds of turns of a run are put back by one write, and a module by one reload.
-    fn join(&mut self, change: usize) -> Result<(), Error> {
-        let Change { knob, old, .. } = &self.journal.changes()[change];
-        let is_ours = |c: &Change| c.knob == *knob && !c.is_settled && c.got.as_ref() == Some(old);
-        if let Some(earlier) = self.journal.changes()[..change].iter().rposition(is_ours) {
-            self.journal.append(Record::Joined { change, earlier })?;
-        }
-        let Change { old, got, .. } = &self.journal.changes()[change];
-        if got.as_ref() == Some(old) { self.journal.append(Record::Settled { change }) } else { Ok(()) }
-    }
-
-    fn undo(&mut self, change: usize) -> Result<(), Error> {
-        let outcome = restore::undo(&self.host, &mut self.journal, change);
-        if outcome.is_failed() { Err(Error::Unrestored(vec![outcome])) } else { Ok(()) }
     }
 
     /// Ends it as SIGKILL does: nothing is put back.

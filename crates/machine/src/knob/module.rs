@@ -79,11 +79,17 @@ impl Vendor {
     }
 }
 
-/// `Y` or `N`, of whichever module there is.
+/// `Y` or `N`, of whichever module there is. `npt` was a number before Linux 5.13.
 pub(super) fn read(host: &Host) -> Result<String, Error> {
     let vendor = loaded(host)?;
     let path = vendor.directory(host).join("parameters").join(vendor.parameter());
-    host.kernel.read(&path).map(|text| text.trim().to_owned()).map_err(|e| Error::io("read", &path, e))
+    let text = host.kernel.read(&path).map_err(|e| Error::io("read", &path, e))?;
+    let word = match text.trim() {
+        "1" => "Y",
+        "0" => "N",
+        word => word,
+    };
+    Ok(word.to_owned())
 }
 
 pub(super) fn state(host: &Host) -> Result<String, Error> {
@@ -100,7 +106,13 @@ pub(super) fn target(host: &Host, word: &str) -> Result<String, Error> {
     let vendor = loaded(host)?;
     let mut parameters = vendor.parameters(host)?;
     parameters.retain(|name, _| !vendor.derived().contains(&name.as_str()));
-    parameters.insert(vendor.parameter().to_owned(), word.to_owned());
+    let is_number = parameters.get(vendor.parameter()).is_some_and(|value| value == "0" || value == "1");
+    let value = match (word, is_number) {
+        ("Y", true) => "1",
+        (_, true) => "0",
+        (word, false) => word,
+    };
+    parameters.insert(vendor.parameter().to_owned(), value.to_owned());
     Ok(vendor.line(parameters))
 }
 

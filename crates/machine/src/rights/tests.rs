@@ -1,4 +1,13 @@
-use super::*;
+use std::{
+    os::unix::process::ExitStatusExt,
+    path::Path,
+    process::{ExitStatus, Output},
+};
+
+use super::{
+    survey::{mount_point, not_tested, read_outcome},
+    *,
+};
 
 const MOUNTS: &str = "\
 proc /proc proc rw,relatime 0 0
@@ -16,7 +25,7 @@ fn a_mount_is_found_by_its_page_size() {
 #[test]
 fn what_an_attempt_said_is_read() {
     let check = |status: i32, said: &str, expected: Outcome| {
-        let status = std::process::ExitStatus::from_raw(status);
+        let status = ExitStatus::from_raw(status);
         let output = Output { status, stdout: said.as_bytes().to_vec(), stderr: Vec::new() };
         assert_eq!(read_outcome(&output), expected);
     };

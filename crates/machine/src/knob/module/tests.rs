@@ -112,4 +112,8 @@ fn npt_is_turned_on_without_what_was_off_for_want_of_it() {
         fake.file(&format!("sys/module/kvm_amd/parameters/{name}"), &format!("{value}\n"));
     }
     assert_eq!(target(&fake.host(), "Y").unwrap(), "kvm_amd.npt=Y kvm_amd.nested=1");
+    // Before it was a switch it was a number, and takes no letter.
+    fake.file("sys/module/kvm_amd/parameters/npt", "1\n");
+    assert_eq!(read(&fake.host()).unwrap(), "Y");
+    assert_eq!(target(&fake.host(), "N").unwrap(), "kvm_amd.npt=0 kvm_amd.nested=1");
 }
