@@ -10,7 +10,10 @@
 
 pub mod stress;
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
@@ -114,17 +117,26 @@ impl Round {
     }
 }
 
-/// Measures every round, handing each to `observe` as it ends. The pool is as it was after each.
+/// Measures every round, handing each to `observe` as it ends, until all are made or `stop` is true. The pool is as it was
+/// after each.
 ///
 /// # Errors
 /// The stress, or the pool. Pages that are not granted are no error.
-pub fn run(lease: &mut Lease, plan: &Plan, mut observe: impl FnMut(&Round)) -> Result<Vec<Round>, ReserveError> {
+pub fn run(
+    lease: &mut Lease,
+    plan: &Plan,
+    stop: &AtomicBool,
+    mut observe: impl FnMut(&Round),
+) -> Result<Vec<Round>, ReserveError> {
     let available = available_memory(lease.host())?;
     let arena = Bytes((available.0 as f64 * plan.stress.clamp(0.0, 1.0 - SPARED)) as u64);
     let random = Pcg64::seed_from_u64(plan.seed);
     let mut stress = if arena.0 > 0 { Some(Stress::new(arena, random)?) } else { None };
     let mut rounds = Vec::new();
     for round in 1..=plan.rounds {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
         let churn = match &mut stress {
             Some(stress) => {
                 let churn = stress.churn()?;

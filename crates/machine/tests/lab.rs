@@ -4,6 +4,7 @@
 //! cannot do prints `skipped: reason`; `VMTAX_REQUIRE=pool` makes that a failure.
 #![allow(clippy::unwrap_used, reason = "a test, which clippy cannot see without a harness")]
 
+use std::sync::atomic::AtomicBool;
 use std::{env, process::ExitCode, time::Duration};
 
 use vmtax_core::{
@@ -146,7 +147,7 @@ fn pages_are_prepared_after_stress(lease: &mut Lease) {
         let page = PageSize::Large;
         let plan = Plan { page, pages: 64, rounds: 2, stress: 0.01, kept: 0.1, compaction, seed: 1 };
         let before = Pool::read(lease.host(), page).unwrap();
-        let rounds = reserve::run(lease, &plan, |round| {
+        let rounds = reserve::run(lease, &plan, &AtomicBool::new(false), |round| {
             println!("{} of {} pages in {:.6} s", round.granted, round.asked, round.seconds);
         });
         match rounds {

@@ -5,5 +5,6 @@ pub mod doctor;
 pub mod export;
 #[cfg(test)]
 mod fixture;
+pub mod listing;
 pub mod matrix;
 mod wrap;

@@ -13,7 +13,7 @@ pub(crate) fn wrapped(first: &str, rest: &str, text: &str) -> String {
 }
 
 /// A paragraph of a list, indented below its mark.
-pub(crate) fn item(mark: &str, text: &str) -> String {
+pub fn item(mark: &str, text: &str) -> String {
     wrapped(mark, &" ".repeat(mark.chars().count()), text)
 }
 

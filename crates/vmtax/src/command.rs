@@ -9,11 +9,14 @@ use crate::{
     store::{Store, StoreError},
 };
 
+mod bloat;
 mod completions;
 mod doctor;
 mod man;
 mod matrix;
+mod reserve;
 mod restore;
+mod rights;
 mod show;
 
 /// A wrong argument, or a host that cannot do what was asked. Nothing was measured.
@@ -43,6 +46,9 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Matrix(args) => matrix::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Reserve(args) => reserve::run(&args),
+        Command::Rights(args) => rights::run(&args),
+        Command::Bloat(args) => bloat::run(&args),
         Command::Restore => restore::run(),
         Command::Completions { shell } => completions::run(shell),
         Command::Man => man::run(),

@@ -16,7 +16,7 @@ mod signal;
 mod store;
 
 fn main() -> ExitCode {
-    if let Some(code) = vmtax_machine::knob::guardian::dispatch() {
+    if let Some(code) = vmtax_machine::dispatch() {
         return code;
     }
     match command::run(cli::Cli::parse().command) {

@@ -16,6 +16,8 @@ fn fake(limit: u64) -> FakeHost {
     fake
 }
 
+static GO_ON: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
 #[test]
 fn each_round_asks_anew_and_says_what_was_granted() {
     for (limit, granted) in [(100, 40), (30, 23)] {
@@ -23,7 +25,7 @@ fn each_round_asks_anew_and_says_what_was_granted() {
         fake.pool(PageSize::Large, |pool| (pool.total, pool.free) = (7, 7));
         let mut lease = Lease::unguarded(fake.host(), Contention::Refuse).unwrap();
         let mut seen = Vec::new();
-        let rounds = run(&mut lease, &plan(40), |round| seen.push(round.round)).unwrap();
+        let rounds = run(&mut lease, &plan(40), &GO_ON, |round| seen.push(round.round)).unwrap();
         assert_eq!(seen, [1, 2, 3]);
         assert!(rounds.iter().all(|round| (round.asked, round.granted) == (40, granted)), "{rounds:?}");
         assert!(rounds.iter().all(|round| round.held == Some(Bytes(0)) && round.churn.taken > 0));
@@ -37,7 +39,7 @@ fn memory_is_compacted_only_when_asked() {
     for (compaction, written) in [(Compaction::Off, "\n"), (Compaction::Before, "1\n")] {
         let fake = fake(100);
         let mut lease = Lease::unguarded(fake.host(), Contention::Refuse).unwrap();
-        let rounds = run(&mut lease, &Plan { compaction, rounds: 1, ..plan(1) }, |_| ()).unwrap();
+        let rounds = run(&mut lease, &Plan { compaction, rounds: 1, ..plan(1) }, &GO_ON, |_| ()).unwrap();
         assert_eq!(fake.text("proc/sys/vm/compact_memory"), written);
         assert_eq!(rounds[0].compaction_seconds.is_some(), compaction == Compaction::Before);
     }
