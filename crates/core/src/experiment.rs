@@ -1,8 +1,13 @@
 //! What a trial of a plan gives: named numbers, what proves its setting, and what a reader must know.
 
+mod record;
+mod sheet;
+
 use std::collections::BTreeMap;
 
+pub use record::{Missing, Record};
 use serde::{Deserialize, Serialize};
+pub use sheet::{Row, Sheet};
 
 /// Which way a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,5 +73,15 @@ impl Finding {
     /// The value of a metric.
     pub fn value(&self, name: &str) -> Option<f64> {
         self.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.value)
+    }
+}
+
+impl Outcome {
+    /// Whether it cannot be used.
+    pub fn is_failed(&self) -> bool {
+        match self {
+            Outcome::Ok(_) => false,
+            Outcome::Failed { .. } => true,
+        }
     }
 }

@@ -35,6 +35,7 @@
 mod check;
 mod diagnostic;
 mod expand;
+mod job;
 mod read;
 pub mod schedule;
 mod setting;
@@ -45,6 +46,7 @@ mod work;
 use std::time::Duration;
 
 pub use diagnostic::{Diagnostic, Diagnostics};
+pub use job::Job;
 pub use setting::{Cell, Setting};
 pub use work::{Ground, KINDS, Kind, Parameter};
 
