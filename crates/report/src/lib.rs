@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod doctor;
+pub mod experiment;
 pub mod export;
 #[cfg(test)]
 mod fixture;

@@ -1,0 +1,133 @@
+//! Runs of plans as people and programs read them.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use vmtax_core::{
+    experiment::{Record, Sheet, Trial},
+    plan::Replication,
+    prose::change_within,
+    run::Ending,
+};
+
+use crate::wrap::{item, wrapped};
+pub use dry::dry_run;
+pub use export::{csv, json, markdown};
+
+mod dry;
+mod export;
+mod table;
+
+/// One line of `vmtax run --json`.
+#[derive(Debug, Serialize)]
+struct Line<'t> {
+    schema: u32,
+    run: &'t str,
+    #[serde(flatten)]
+    trial: &'t Trial,
+}
+
+/// A trial as one line of JSON (schema 1).
+pub fn line(run: &str, trial: &Trial) -> String {
+    let line = Line { schema: crate::export::SCHEMA, run, trial };
+    serde_json::to_string(&line).expect("names and numbers are JSON") + "\n"
+}
+
+/// What will happen, before it does.
+pub fn announcement(record: &Record) -> String {
+    let cells = record.plan.cells().len() - record.missing.len();
+    let rest = match record.missing.len() {
+        0 => String::new(),
+        n => format!(" ({n} cannot be measured here)"),
+    };
+    let kept = match record.trials.len() {
+        0 => String::new(),
+        n => format!("; {n} trials are kept already"),
+    };
+    format!("Run {}: {cells} cells{rest}, {}{kept}.", record.id, replication(record.plan.replication))
+}
+
+fn replication(replication: Replication) -> String {
+    match replication {
+        Replication::Blocks(1) => "1 block".to_owned(),
+        Replication::Blocks(n) => format!("{n} blocks"),
+        Replication::Target { half_width, budget } => {
+            format!("until ±{} % or {} s", half_width * 100.0, budget.as_secs())
+        }
+    }
+}
+
+/// Everything `vmtax run` and `vmtax show` print.
+pub fn text(record: &Record) -> String {
+    let sheets = record.sheets();
+    let mut parts = vec![head(record)];
+    parts.extend(sheets.iter().map(sheet));
+    if sheets.is_empty() {
+        parts.push("Nothing has been measured.\n".to_owned());
+    }
+    parts.push(remarks(record));
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn head(record: &Record) -> String {
+    let ending = match record.ending {
+        Some(Ending::Done) => String::new(),
+        Some(Ending::Interrupted) => ", interrupted".to_owned(),
+        Some(Ending::Failed) => ", ended by an error".to_owned(),
+        None => ", not ended".to_owned(),
+    };
+    let title = if record.plan.title.is_empty() { &record.name } else { &record.plan.title };
+    let blocks = if record.blocks() == 1 { "block" } else { "blocks" };
+    let seconds = record.seconds.map_or(String::new(), |s| format!(" in {s:.0} s"));
+    let run = format!("{} {blocks}{seconds}, seed {}, run {}{ending}", record.blocks(), record.seed, record.id);
+    wrapped("", "  ", title) + &wrapped("", "  ", &record.host.kvm.kind.to_string()) + &wrapped("", "  ", &run)
+}
+
+fn sheet(sheet: &Sheet) -> String {
+    let better = match sheet.better {
+        vmtax_core::experiment::Better::Lower => "lower is better",
+        vmtax_core::experiment::Better::Higher => "higher is better",
+    };
+    let mut text = format!("{}: {} in {}, {better}\n", sheet.workload, sheet.metric, sheet.unit);
+    text.push_str(&table::text(sheet));
+    match &sheet.effects.noise_floor {
+        Some(ratio) => {
+            let _ = writeln!(
+                text,
+                "Noise floor: the baseline against itself, A′/A: {}.",
+                change_within(&ratio.minus_one())
+            );
+        }
+        None => text.push_str("Noise floor: unknown, the baseline was not measured twice.\n"),
+    }
+    if sheet.effects.effects.is_empty() {
+        return text;
+    }
+    text.push_str("Effects of the factors\n");
+    for effect in &sheet.effects.effects {
+        text.push_str(&item("- ", &effect.sentence()));
+    }
+    for note in sheet.effects.notes() {
+        text.push_str(&wrapped("  ", "  ", &format!("({note})")));
+    }
+    text
+}
+
+/// What could not be measured, what failed, and what readers must know.
+fn remarks(record: &Record) -> String {
+    let mut text = String::new();
+    for missing in &record.missing {
+        text.push_str(&item("not here: ", &format!("{}: {}; {}", missing.cell, missing.reason, missing.remedy)));
+    }
+    for (trial, reason) in record.failures() {
+        text.push_str(&item("FAILED: ", &format!("{}, block {}: {reason}", trial.cell, trial.block + 1)));
+    }
+    let caveats = record.trials.iter().filter_map(|trial| match &trial.outcome {
+        vmtax_core::experiment::Outcome::Ok(finding) => Some(finding.caveats.iter().map(move |c| (trial, c))),
+        vmtax_core::experiment::Outcome::Failed { .. } => None,
+    });
+    for (trial, caveat) in caveats.flatten() {
+        text.push_str(&item("caveat: ", &format!("{}, block {}: {caveat}", trial.cell, trial.block + 1)));
+    }
+    text
+}
