@@ -25,6 +25,10 @@ pub struct Cli {
 pub enum Command {
     /// Guest page size × host page size against native, on this host: the main job
     Matrix(MatrixArgs),
+    /// Run an experiment: a plan, or a built-in study
+    Run(RunArgs),
+    /// List the built-in studies
+    Studies,
     /// Print a kept run again
     Show(ShowArgs),
     /// What this host is, what can be measured on it, and what to do about the rest
@@ -83,6 +87,27 @@ pub struct MatrixArgs {
     pub seed: Option<u64>,
     #[command(flatten)]
     pub form: Form,
+    #[command(flatten)]
+    pub results: Results,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A plan in TOML, or the name of a built-in study (`vmtax studies`)
+    #[arg(required_unless_present = "resume", conflicts_with = "resume")]
+    pub plan: Option<String>,
+    /// Go on with a run that was interrupted, at its next trial
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["dry_run", "seed"])]
+    pub resume: Option<String>,
+    /// Print what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Orders and layouts follow from it [default: the plan's, or one that is drawn and kept with the run]
+    #[arg(long, allow_negative_numbers = true, value_parser = seed)]
+    pub seed: Option<u64>,
+    /// One JSON object a line for each trial (schema 1), as it ends
+    #[arg(long, conflicts_with = "dry_run")]
+    pub json: bool,
     #[command(flatten)]
     pub results: Results,
 }

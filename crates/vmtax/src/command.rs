@@ -17,7 +17,9 @@ mod matrix;
 mod reserve;
 mod restore;
 mod rights;
+mod run;
 mod show;
+mod studies;
 
 /// A wrong argument, or a host that cannot do what was asked. Nothing was measured.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +46,8 @@ pub struct Late(pub &'static str);
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Matrix(args) => matrix::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Studies => studies::run(),
         Command::Show(args) => show::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Reserve(args) => reserve::run(&args),

@@ -16,6 +16,8 @@ use vmtax_core::{
     units::Bytes,
 };
 
+pub mod bench;
+pub mod experiment;
 pub mod host;
 #[cfg(test)]
 mod tests;

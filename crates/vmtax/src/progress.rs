@@ -3,7 +3,10 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use vmtax_core::{setting::Backing, trial::Outcome};
 
+pub use self::count::Count;
 use crate::lab::{Progress, Until};
+
+mod count;
 
 /// A bar with the time left.
 #[derive(Debug)]
@@ -15,9 +18,7 @@ pub struct Bar {
 impl Bar {
     /// A bar on standard error; hidden where that is no terminal.
     pub fn new(until: Until) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(20));
-        let style = ProgressStyle::with_template("{bar:24} {wide_msg}").expect("a template of ours");
-        bar.set_style(style.progress_chars("━╸─"));
+        let bar = line();
         Bar { bar, until }
     }
 
@@ -57,6 +58,14 @@ impl Bar {
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// A line on standard error, of a thousand steps.
+fn line() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(20));
+    let style = ProgressStyle::with_template("{bar:24} {wide_msg}").expect("a template of ours");
+    bar.set_style(style.progress_chars("━╸─"));
+    bar
 }
 
 /// Whether an outcome is a failure, for the count beside the bar.

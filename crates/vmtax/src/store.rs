@@ -16,11 +16,13 @@ use vmtax_core::{
 };
 
 mod error;
+mod experiments;
 mod owner;
 #[cfg(test)]
 mod tests;
 
 pub use error::StoreError;
+pub use experiments::Beginning;
 use owner::Owner;
 
 /// `vmtx`: tells our files from other SQLite files (`PRAGMA application_id`).
@@ -93,34 +95,20 @@ impl Store {
     pub fn begin(&self, request: &Request, host: &Host, unavailable: &[Unavailable]) -> anyhow::Result<String> {
         let (request, host) = (serde_json::to_string(request)?, serde_json::to_string(host)?);
         let id = self.sql(|c| {
-            let claim = c.unchecked_transaction()?;
-            claim.execute_batch(&format!(
-                "CREATE TABLE claim AS SELECT zeroblob({CLAIM}) AS space; DROP TABLE claim;"
-            ))?;
-            claim.commit()?;
-            // Immediate: looks for a free name and takes it with nobody in between.
-            let run = Transaction::new_unchecked(c, TransactionBehavior::Immediate)?;
-            let stem: String = run.query_row("SELECT strftime('%Y%m%d-%H%M%S', 'now')", [], |row| row.get(0))?;
-            let id = (1..)
-                .map(|n| if n == 1 { stem.clone() } else { format!("{stem}-{n}") })
-                .find_map(|id| {
-                    let taken = run.query_row("SELECT 1 FROM runs WHERE id = ?1", [&id], |_| Ok(())).optional();
-                    taken.map(|taken| taken.is_none().then_some(id)).transpose()
-                })
-                .expect("an endless row of names")?;
-            run.execute(
-                "INSERT INTO runs (id, started, version, request, host)
-                 VALUES (?1, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), ?2, ?3, ?4)",
-                params![id, env!("CARGO_PKG_VERSION"), request, host],
-            )?;
-            for Unavailable { setting, reason, remedy } in unavailable {
+            begin_named(c, |run, id| {
                 run.execute(
-                    "INSERT INTO unavailable (run, guest, host, reason, remedy) VALUES (?1, ?2, ?3, ?4, ?5)",
-                    params![id, setting.guest.map(|leaf| leaf.name()), setting.host.name(), reason, remedy],
+                    "INSERT INTO runs (id, started, version, request, host)
+                     VALUES (?1, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), ?2, ?3, ?4)",
+                    params![id, env!("CARGO_PKG_VERSION"), request, host],
                 )?;
-            }
-            run.commit()?;
-            Ok(id)
+                for Unavailable { setting, reason, remedy } in unavailable {
+                    run.execute(
+                        "INSERT INTO unavailable (run, guest, host, reason, remedy) VALUES (?1, ?2, ?3, ?4, ?5)",
+                        params![id, setting.guest.map(|leaf| leaf.name()), setting.host.name(), reason, remedy],
+                    )?;
+                }
+                Ok(())
+            })
         })?;
         Ok(id)
     }
@@ -166,8 +154,15 @@ impl Store {
     /// The name of the latest run.
     pub fn latest(&self) -> Result<Option<String>, StoreError> {
         self.sql(|c| {
-            c.query_row("SELECT id FROM runs ORDER BY started DESC, rowid DESC LIMIT 1", [], |row| row.get(0))
-                .optional()
+            let plans = match experiments::is_there(c)? {
+                true => "UNION ALL SELECT id, started FROM experiments",
+                false => "",
+            };
+            // Names made in the same second end in -2, -3 and so on: longer, or later in the alphabet.
+            let query = format!(
+                "SELECT id FROM (SELECT id, started FROM runs {plans}) ORDER BY started DESC, length(id) DESC, id DESC LIMIT 1"
+            );
+            c.query_row(&query, [], |row| row.get(0)).optional()
         })
     }
 
@@ -221,4 +216,28 @@ impl Store {
     ) -> Result<Vec<T>, StoreError> {
         self.sql(|c| c.prepare(query)?.query_map([run], read)?.collect())
     }
+}
+
+/// Claims space, and gives a run a name made from the time; `insert` adds its rows under it.
+fn begin_named(
+    connection: &Connection,
+    insert: impl FnOnce(&Transaction<'_>, &str) -> rusqlite::Result<()>,
+) -> rusqlite::Result<String> {
+    let claim = connection.unchecked_transaction()?;
+    claim.execute_batch(&format!("CREATE TABLE claim AS SELECT zeroblob({CLAIM}) AS space; DROP TABLE claim;"))?;
+    claim.commit()?;
+    // Immediate: looks for a free name and takes it with nobody in between.
+    let run = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    let stem: String = run.query_row("SELECT strftime('%Y%m%d-%H%M%S', 'now')", [], |row| row.get(0))?;
+    let taken = "SELECT 1 FROM runs WHERE id = ?1 UNION ALL SELECT 1 FROM experiments WHERE id = ?1";
+    let id = (1..)
+        .map(|n| if n == 1 { stem.clone() } else { format!("{stem}-{n}") })
+        .find_map(|id| {
+            let taken = run.query_row(taken, [&id], |_| Ok(())).optional();
+            taken.map(|taken| taken.is_none().then_some(id)).transpose()
+        })
+        .expect("an endless row of names")?;
+    insert(&run, &id)?;
+    run.commit()?;
+    Ok(id)
 }

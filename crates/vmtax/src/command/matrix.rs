@@ -28,7 +28,7 @@ use crate::{
     store::Store,
 };
 
-mod pools;
+pub mod pools;
 pub mod request;
 
 /// Measures, and prints what was measured, also when it was interrupted.
@@ -102,7 +102,7 @@ fn reserve(args: &MatrixArgs, request: &Request) -> anyhow::Result<Pools> {
 }
 
 /// A seed nobody chose. 32 bits, to be typed again.
-fn drawn_seed() -> anyhow::Result<u64> {
+pub fn drawn_seed() -> anyhow::Result<u64> {
     let mut bytes = [0; 4];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(u32::from_ne_bytes(bytes).into())

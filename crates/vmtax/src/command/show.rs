@@ -2,8 +2,8 @@
 
 use std::{io, process::ExitCode};
 
-use vmtax_core::run::Run;
-use vmtax_report::{export, matrix};
+use vmtax_core::{experiment::Record, run::Run};
+use vmtax_report::{experiment, export, matrix};
 
 use super::{Refusal, results_file};
 use crate::{
@@ -26,8 +26,21 @@ pub fn run(args: &ShowArgs) -> anyhow::Result<ExitCode> {
             .latest()?
             .ok_or_else(|| Refusal::new(format!("{} holds no run", path.display()), "vmtax matrix makes one"))?,
     };
-    print(&store.load(&id)?, &args.form)?;
+    match store.has_experiment(&id)? {
+        true => experiment(&store.load_experiment(&id)?, &args.form)?,
+        false => print(&store.load(&id)?, &args.form)?,
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a run of a plan in the form asked for.
+fn experiment(record: &Record, form: &Form) -> anyhow::Result<()> {
+    let text = match form {
+        Form { json: true, .. } => experiment::json(record)?,
+        Form { csv: true, .. } => experiment::csv(record)?,
+        Form { .. } => experiment::text(record),
+    };
+    Ok(output::print(&text)?)
 }
 
 /// Prints a run in the form asked for.

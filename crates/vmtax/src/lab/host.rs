@@ -82,12 +82,9 @@ impl Rig for HostRig<'_> {
         if backing.pool().is_none() {
             self.spare = None;
         }
-        let failed = |error: &dyn std::error::Error| TrialError::Failed(chain(error));
-        let memory = Memory::allocate(backing, Bytes(self.layout.bytes())).map_err(|e| failed(&e))?;
-        let standing = memory.standing().map_err(|e| TrialError::Failed(format!("reading /proc/self/smaps: {e}")))?;
-        let shares = (self.vcpus * BATCHES) as u64;
-        let arena = Arena::new(memory, self.layout, self.probe, seed, shares).map_err(|e| failed(&e))?;
-        Ok(Ground { arena, standing })
+        let memory =
+            Memory::allocate(backing, Bytes(self.layout.bytes())).map_err(|e| TrialError::Failed(chain(&e)))?;
+        self.laid(memory, seed)
     }
 
     fn clear(&mut self, ground: Ground) {
@@ -131,6 +128,19 @@ impl Rig for HostRig<'_> {
 }
 
 impl HostRig<'_> {
+    /// Lays the memory of `ground` out anew, for the probe and layout that the rig has now: the same frames, other contents.
+    pub fn relay(&self, ground: Ground, seed: u64) -> Result<Ground, TrialError> {
+        self.laid(ground.arena.into_memory(), seed)
+    }
+
+    fn laid(&self, memory: Memory, seed: u64) -> Result<Ground, TrialError> {
+        let failed = |error: &dyn std::error::Error| TrialError::Failed(chain(error));
+        let standing = memory.standing().map_err(|e| TrialError::Failed(format!("reading /proc/self/smaps: {e}")))?;
+        let shares = (self.vcpus * BATCHES) as u64;
+        let arena = Arena::new(memory, self.layout, self.probe, seed, shares).map_err(|e| failed(&e))?;
+        Ok(Ground { arena, standing })
+    }
+
     fn native(&self, ground: &Ground) -> Result<(Course, Seen), TrialError> {
         let mut lanes: Vec<_> = (0..self.vcpus).map(|_| Native::new(&ground.arena, self.stop)).collect();
         let mut cursors = self.cursors(&ground.arena);

@@ -35,3 +35,48 @@ CREATE TABLE IF NOT EXISTS unavailable (
     reason TEXT NOT NULL,
     remedy TEXT NOT NULL
 ) STRICT;
+
+-- Runs of plans (`vmtax run`). Names of runs are unique over both tables.
+CREATE TABLE IF NOT EXISTS experiments (
+    id       TEXT PRIMARY KEY,
+    started  TEXT    NOT NULL,           -- UTC, ISO 8601
+    version  TEXT    NOT NULL,           -- of vmtax
+    name     TEXT    NOT NULL,           -- of the plan: its file, or the built-in study
+    plan     TEXT    NOT NULL,           -- TOML, as its author wrote it
+    seed     INTEGER NOT NULL,           -- 64 bits, those above 2^63 as negative numbers
+    host     TEXT    NOT NULL,           -- what the host is
+    ending   TEXT,                       -- done, interrupted, failed; NULL: it did not live to say, or goes on
+    seconds  REAL                        -- of all sessions
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS experiment_trials (
+    run      TEXT    NOT NULL REFERENCES experiments (id) ON DELETE CASCADE,
+    block    INTEGER NOT NULL,           -- from 0
+    place    INTEGER NOT NULL,           -- in the block's random order, from 0
+    cell     TEXT    NOT NULL,           -- workload and levels: chase venue=native host=2m, and A' for the baseline's twin
+    status   TEXT    NOT NULL,           -- ok, failed
+    elapsed  REAL    NOT NULL,           -- seconds into the run when it ended, of all sessions
+    outcome  TEXT    NOT NULL,           -- metrics, evidence and caveats, or the reason it failed
+    PRIMARY KEY (run, block, place)
+) STRICT;
+
+CREATE UNIQUE INDEX IF NOT EXISTS one_experiment_trial_a_cell ON experiment_trials (run, block, cell);
+
+-- The metrics of trials once more, for SQL.
+CREATE TABLE IF NOT EXISTS experiment_metrics (
+    run      TEXT    NOT NULL,
+    block    INTEGER NOT NULL,
+    cell     TEXT    NOT NULL,
+    metric   TEXT    NOT NULL,
+    value    REAL    NOT NULL,
+    unit     TEXT    NOT NULL,
+    PRIMARY KEY (run, block, cell, metric),
+    FOREIGN KEY (run, block, cell) REFERENCES experiment_trials (run, block, cell) ON DELETE CASCADE
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS experiment_missing (
+    run      TEXT NOT NULL REFERENCES experiments (id) ON DELETE CASCADE,
+    cell     TEXT NOT NULL,
+    reason   TEXT NOT NULL,
+    remedy   TEXT NOT NULL
+) STRICT;
