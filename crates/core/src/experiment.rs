@@ -1,10 +1,12 @@
 //! What a trial of a plan gives: named numbers, what proves its setting, and what a reader must know.
 
+mod compare;
 mod record;
 mod sheet;
 
 use std::collections::BTreeMap;
 
+pub use compare::{Change, Comparison, Verdict};
 pub use record::{Missing, Record};
 use serde::{Deserialize, Serialize};
 pub use sheet::{Row, Sheet};
