@@ -11,9 +11,11 @@ use vmtax_core::{
 };
 
 use crate::wrap::{item, wrapped};
+pub use compare::{Pairing, compared, compared_json, gate_failures};
 pub use dry::dry_run;
 pub use export::{csv, json, markdown};
 
+mod compare;
 mod dry;
 mod export;
 mod table;

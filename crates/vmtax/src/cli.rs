@@ -31,6 +31,10 @@ pub enum Command {
     Studies,
     /// Print a kept run again
     Show(ShowArgs),
+    /// Two runs of one plan, or the levels of a factor in one run
+    Compare(CompareArgs),
+    /// A kept run for other programs
+    Export(ExportArgs),
     /// What this host is, what can be measured on it, and what to do about the rest
     Doctor(DoctorArgs),
     /// The cost of preparing huge pages, after the memory has been fragmented (needs root)
@@ -120,6 +124,53 @@ pub struct ShowArgs {
     pub form: Form,
     #[command(flatten)]
     pub results: Results,
+}
+
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// A run of a plan
+    pub run: String,
+    /// A later run of the same plan
+    #[arg(required_unless_present = "by", conflicts_with = "by")]
+    pub with: Option<String>,
+    /// Compare the levels of this factor within the run
+    #[arg(long, value_name = "FACTOR")]
+    pub by: Option<String>,
+    /// Exit 1 when the leading metric of a cell is worse by more than this, with all of its interval
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = percent)]
+    pub gate: Option<f64>,
+    /// One JSON object (schema 1)
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub results: Results,
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The run
+    pub run: String,
+    /// What to write
+    #[arg(long, value_enum)]
+    pub format: Format,
+    /// Where to [default: standard output; a SQLite file needs a name]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub results: Results,
+}
+
+/// What other programs read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A line a cell and metric
+    Csv,
+    /// One object (schema 1)
+    Json,
+    /// Tables in Markdown
+    Md,
+    /// A results file with this run alone
+    Sqlite,
 }
 
 #[derive(Debug, Args)]
@@ -367,6 +418,13 @@ fn count(text: &str) -> Result<u32, String> {
         Err(error) if *error.kind() == IntErrorKind::PosOverflow => Err(format!("write {} at most", u32::MAX)),
         Err(_) => Err("write a whole number, such as 1".to_owned()),
     }
+}
+
+/// `5%` as a fraction.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim_end().parse::<f64>().ok();
+    let percent = number.filter(|percent| (0.0..100.0).contains(percent));
+    percent.map(|percent| percent / 100.0).ok_or_else(|| "write per cent from 0 to below 100, such as 5%".to_owned())
 }
 
 fn cpu(text: &str) -> Result<usize, String> {

@@ -10,8 +10,10 @@ use crate::{
 };
 
 mod bloat;
+mod compare;
 mod completions;
 mod doctor;
+mod export;
 mod man;
 mod matrix;
 mod reserve;
@@ -49,6 +51,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run(args) => run::run(&args),
         Command::Studies => studies::run(),
         Command::Show(args) => show::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Reserve(args) => reserve::run(&args),
         Command::Rights(args) => rights::run(&args),

@@ -15,6 +15,7 @@ use vmtax_core::{
     trial::{Outcome, Trial, Unavailable},
 };
 
+mod copy;
 mod error;
 mod experiments;
 mod owner;
@@ -149,6 +150,11 @@ impl Store {
             c.execute("UPDATE runs SET ending = ?2, seconds = ?3 WHERE id = ?1", params![run, ending.name(), seconds])
         })?;
         Ok(())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The name of the latest run.
