@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
+use vmtax_core::plan::Diagnostics;
 use vmtax_machine::knob;
 
 use crate::{
@@ -65,8 +66,10 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 
 /// Whether an error means that nothing was done: exit code 2.
 pub fn is_refusal(error: &anyhow::Error) -> bool {
-    !error.is::<Late>()
-        && error.chain().any(|cause| cause.is::<Refusal>() || cause.is::<StoreError>() || cause.is::<knob::Error>())
+    let refuses = |cause: &(dyn std::error::Error + 'static)| {
+        cause.is::<Refusal>() || cause.is::<StoreError>() || cause.is::<knob::Error>() || cause.is::<Diagnostics>()
+    };
+    !error.is::<Late>() && error.chain().any(refuses)
 }
 
 /// The results file that is meant. SQLite says of a directory that there is a disk error.

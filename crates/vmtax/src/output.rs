@@ -5,6 +5,7 @@ use std::{
     io::{self, Write},
 };
 
+use vmtax_core::plan::Diagnostics;
 use vmtax_machine::knob;
 
 /// Prints results.
@@ -27,6 +28,10 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
 
 /// `error: what: why`, each fact once, and `help:` with the way out where one is known.
 pub fn explained(error: &anyhow::Error) -> String {
+    if let Some(diagnostics) = error.downcast_ref::<Diagnostics>() {
+        // They say `error:` themselves, each before its excerpt.
+        return diagnostics.to_string();
+    }
     let mut text = format!("error: {error}");
     let mut last = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {

@@ -190,3 +190,6 @@ impl<B: Bench, W: Watcher> Run<'_, '_, B, W> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! Plans on a made-up bench: run, interrupted, resumed and shown, with exact numbers.
+
+use tempfile::TempDir;
+use vmtax_core::{
+    experiment::{Better, Metric, Missing, Record, Verdict},
+    factor::{Factor, Level},
+    host::Host,
+};
+use vmtax_report::experiment;
+
+use super::*;
+use crate::store::{Beginning, Store};
+
+const PLAN: &str = "\
+[factors]
+venue = [\"native\", \"microvm\"]
+host = [\"4k\", \"thp\"]
+[[workload]]
+probe = \"chase\"
+[baseline]
+venue = \"native\"
+host = \"4k\"
+[replication]
+blocks = 7
+";
+
+/// A trial takes a second. Guests take half as long again, transparent pages 20 % off; a block doubles everything.
+struct Mock {
+    now: Duration,
+    /// Trials until somebody interrupts.
+    patience: usize,
+    /// Added to every value of guests.
+    slower: f64,
+    laid: Vec<(String, u64)>,
+    alive: i32,
+}
+
+impl Mock {
+    fn new(patience: usize) -> Mock {
+        Mock { now: Duration::ZERO, patience, slower: 1.0, laid: Vec::new(), alive: 0 }
+    }
+}
+
+impl Bench for Mock {
+    type Ground = ();
+
+    fn lay(&mut self, memory: &Setting, seed: u64) -> Result<(), TrialError> {
+        self.laid.push((memory.to_string(), seed));
+        self.alive += 1;
+        Ok(())
+    }
+
+    fn clear(&mut self, (): ()) {
+        self.alive -= 1;
+    }
+
+    fn trial(&mut self, (): &mut (), _plan: &Plan, cell: &Cell) -> Result<Finding, TrialError> {
+        if self.patience == 0 {
+            return Err(TrialError::Interrupted);
+        }
+        self.patience -= 1;
+        self.now += Duration::from_secs(1);
+        let has = |factor, word| cell.setting.level(factor) == Some(Level::Word(word));
+        let venue = if has("venue", "microvm") { 1.5 * self.slower } else { 1.0 };
+        let host = if has("host", "thp") { 0.8 } else { 1.0 };
+        let value = 100.0 * venue * host;
+        let metric = Metric { name: "ns_per_access".to_owned(), value, unit: "ns".to_owned(), better: Better::Lower };
+        Ok(Finding { metrics: vec![metric], ..Finding::default() })
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.now
+    }
+}
+
+struct Keeper<'s>(&'s Store, &'s str);
+
+impl Watcher for Keeper<'_> {
+    fn before(&mut self, _stand: &Stand) {}
+
+    fn after(&mut self, trial: &Trial, elapsed: Duration) -> anyhow::Result<()> {
+        self.0.keep_experiment(self.1, trial, elapsed.as_secs_f64())
+    }
+}
+
+fn begun(text: &str, missing: &[Missing]) -> (TempDir, Store, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("results.db")).unwrap();
+    let beginning = Beginning { name: "plan.toml", text, seed: u64::MAX - 6, host: &Host::default(), missing };
+    let id = store.begin_experiment(&beginning).unwrap();
+    (directory, store, id)
+}
+
+/// Goes on with the run until it ends or the bench loses patience.
+fn session(store: &Store, id: &str, bench: &mut Mock) -> Record {
+    let record = store.load_experiment(id).unwrap();
+    let missing = record.missing.iter().map(|missing| missing.cell.clone()).collect();
+    let session = Session { plan: &record.plan, seed: record.seed, missing, kept: record.trials.clone() };
+    let ending = run(bench, session, &mut Keeper(store, id)).unwrap();
+    store.end_experiment(id, Some(ending), bench.elapsed().as_secs_f64()).unwrap();
+    store.load_experiment(id).unwrap()
+}
+
+fn whole(text: &str) -> Record {
+    let (_directory, store, id) = begun(text, &[]);
+    session(&store, &id, &mut Mock::new(usize::MAX))
+}
+
+#[test]
+fn a_guest_half_as_slow_again_is_half_as_slow_again_on_every_page() {
+    let record = whole(PLAN);
+    assert_eq!((record.trials.len(), record.blocks(), record.ending), (35, 7, Some(Ending::Done)));
+    assert_eq!((record.seed, record.seconds), (u64::MAX - 6, Some(35.0)));
+    let text = experiment::text(&record);
+    for line in [
+        "venue=native host=4k    100 [100, 100]     (baseline)",
+        "venue=microvm host=4k   150 [150, 150]     +50 % [+50, +50]",
+        "venue=microvm host=thp  120 [120, 120]     +20 % [+20, +20]",
+        "Noise floor: the baseline against itself, A′/A: 0.0 % [0.0, 0.0].",
+        "- venue microvm: +50 % [+50, +50]",
+        "- host thp: −20 % [−20, −20]",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&experiment::json(&record).unwrap()).unwrap();
+    assert_eq!(json["sheets"][0]["rows"][2]["ratio"]["value"], 1.5);
+    let csv = experiment::csv(&record).unwrap();
+    let row = "chase,chase venue=microvm host=4k,ns_per_access,ns,150.0,150.0,150.0,1.5,1.5,1.5,7,0,";
+    assert!(csv.lines().any(|line| line.ends_with(row)), "{csv}");
+}
+
+#[test]
+fn a_run_interrupted_anywhere_ends_with_the_same_schedule_and_layouts() {
+    let (_directory, store, id) = begun(PLAN, &[]);
+    let mut uninterrupted = Mock::new(usize::MAX);
+    let expected = session(&store, &id, &mut uninterrupted).trials;
+    for patience in [0, 1, 2, 5, 6, 17, 34] {
+        let (_directory, store, id) = begun(PLAN, &[]);
+        let record = session(&store, &id, &mut Mock::new(patience));
+        assert_eq!((record.trials.len(), record.ending), (patience, Some(Ending::Interrupted)));
+        let mut resumed = Mock::new(usize::MAX);
+        let record = session(&store, &id, &mut resumed);
+        assert_eq!((&record.trials, record.ending), (&expected, Some(Ending::Done)), "after {patience}");
+        assert!(uninterrupted.laid.ends_with(&resumed.laid) && resumed.alive == 0, "after {patience}");
+    }
+}
+
+#[test]
+fn nothing_is_kept_twice() {
+    let (_directory, store, id) = begun(PLAN, &[]);
+    let record = session(&store, &id, &mut Mock::new(3));
+    let trial = &record.trials[2];
+    assert!(store.keep_experiment(&id, trial, 0.0).is_err(), "the same place");
+    assert!(store.keep_experiment(&id, &Trial { place: 99, ..trial.clone() }, 0.0).is_err(), "the same cell");
+    assert_eq!(store.load_experiment(&id).unwrap().trials, record.trials);
+}
+
+#[test]
+fn what_is_missing_is_left_out_of_every_block_and_told() {
+    let cell = "chase venue=microvm host=thp".to_owned();
+    let missing = [Missing { cell: cell.clone(), reason: "no such pages".to_owned(), remedy: "buy some".to_owned() }];
+    let (_directory, store, id) = begun(PLAN, &missing);
+    let record = session(&store, &id, &mut Mock::new(usize::MAX));
+    assert!(record.trials.len() == 28 && record.trials.iter().all(|trial| trial.cell != cell));
+    assert!(experiment::text(&record).contains(&format!("not here: {cell}: no such pages; buy some")));
+}
+
+#[test]
+fn a_target_is_reached_or_the_budget_spent() {
+    let target = PLAN.replace("blocks = 7", "target = \"2%\"\nbudget = \"1h\"");
+    assert_eq!(whole(&target).blocks(), 5, "precise as soon as intervals are trusted");
+    let hasty = PLAN.replace("blocks = 7", "target = \"2%\"\nbudget = \"12s\"");
+    assert_eq!(whole(&hasty).blocks(), 2, "blocks of 5 s");
+}
+
+#[test]
+fn a_slower_guest_is_a_regression_in_its_cells_alone() {
+    let (_directory, store, id) = begun(PLAN, &[]);
+    let slow = session(&store, &id, &mut Mock { slower: 1.1, ..Mock::new(usize::MAX) });
+    let comparison = &slow.against(&whole(PLAN))[0];
+    let at = |gate| -> Vec<&str> {
+        let regressed = comparison.changes.iter().filter(|c| comparison.verdict(c, gate) == Verdict::Regressed);
+        regressed.map(|change| change.cell.as_str()).collect()
+    };
+    assert_eq!(at(0.05), ["chase venue=microvm host=4k", "chase venue=microvm host=thp"]);
+    assert!(at(0.11).is_empty());
+    let by = &slow.by(Factor::named("host").unwrap())[0];
+    let ratios: Vec<_> = by.changes.iter().map(|c| (c.against.as_str(), c.ratio.unwrap().value)).collect();
+    assert_eq!(ratios.len(), 2);
+    assert!(ratios.iter().all(|(against, ratio)| against.ends_with("host=4k") && (ratio - 0.8).abs() < 1e-12));
+}

@@ -1,0 +1,106 @@
+//! `vmtax run`, `show`, `compare` and `export` on this host, with plans small enough to be run in seconds.
+#![allow(clippy::unwrap_used, reason = "a test, whose helpers clippy takes for the program")]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Stdio,
+    thread,
+    time::Duration,
+};
+
+use host::{Ran, run, vmtax};
+use rusqlite::Connection;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+mod host;
+
+/// Native alone: it runs on every host.
+fn place(blocks: u32) -> (TempDir, PathBuf, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = directory.path().join("plan.toml");
+    let text = format!(
+        "[factors]\nhost = [\"4k\"]\nstride = [\"4K\", \"256\"]\n[[workload]]\nprobe = \"chase\"\nsize = \"2M\"\n\
+         [[workload]]\nprobe = \"stride\"\nsize = \"2M\"\n[replication]\nblocks = {blocks}\nseed = 5\n"
+    );
+    fs::write(&plan, text).unwrap();
+    let db = directory.path().join("results.db");
+    let plan = plan.display().to_string();
+    (directory, db, plan)
+}
+
+fn with(db: &Path, arguments: &str) -> Ran {
+    run(vmtax(arguments).arg("--db").arg(db))
+}
+
+fn latest(db: &Path) -> String {
+    Connection::open(db).unwrap().query_row("SELECT id FROM experiments", [], |row| row.get(0)).unwrap()
+}
+
+fn trials(db: &Path) -> Vec<(u32, u32, String)> {
+    let connection = Connection::open(db).unwrap();
+    let whole: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(whole, "ok");
+    let mut query =
+        connection.prepare("SELECT block, place, cell FROM experiment_trials ORDER BY block, place").unwrap();
+    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+#[test]
+fn a_killed_run_resumes_at_the_next_trial_and_has_every_trial_once() {
+    let (_directory, db, plan) = place(30);
+    let (_other, whole, _) = place(30);
+    assert_eq!(with(&whole, &format!("run {plan}")).code, Some(0));
+    let expected = trials(&whole);
+    assert_eq!(expected.len(), 30 * 6);
+    let kill_after = |arguments: &str, millis| {
+        let mut command = vmtax(arguments);
+        let mut child = command.arg("--db").arg(&db).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        thread::sleep(Duration::from_millis(millis));
+        let _ = kill_process(Pid::from_child(&child), Signal::KILL);
+        child.wait().unwrap();
+    };
+    kill_after(&format!("run {plan}"), 400);
+    let id = latest(&db);
+    let mut kept = trials(&db);
+    for millis in [150, 230, 310] {
+        kill_after(&format!("run --resume {id}"), millis);
+        let now = trials(&db);
+        assert!(now.starts_with(&kept), "nothing recorded is lost");
+        kept = now;
+    }
+    println!("{} of {} trials were kept by four killed sessions", kept.len(), expected.len());
+    let resumed = with(&db, &format!("run --resume {id} --json")).ok();
+    assert_eq!(resumed.lines().count(), expected.len() - kept.len());
+    assert_eq!(trials(&db), expected);
+    assert_eq!(with(&db, &format!("run --resume {id} --json")).ok(), "", "nothing is left");
+}
+
+#[test]
+fn every_trial_is_a_line_of_json_with_its_evidence() {
+    let (_directory, db, plan) = place(2);
+    let lines = with(&db, &format!("run {plan} --json")).ok();
+    let lines: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 12);
+    for line in &lines {
+        assert_eq!((&line["schema"], &line["outcome"]["status"]), (&1.into(), &"ok".into()), "{line}");
+        assert_eq!(line["outcome"]["metrics"][0]["name"], "ns_per_access");
+        assert_eq!(line["outcome"]["evidence"]["smaps.kernel_page_kb"], "4");
+    }
+    let cells: BTreeSet<&str> = lines.iter().filter_map(|line| line["cell"].as_str()).collect();
+    assert_eq!(cells.len(), 6);
+    let id = latest(&db);
+    for format in ["csv", "json", "md"] {
+        assert!(with(&db, &format!("export {id} --format {format}")).ok().contains("ns_per_access"));
+    }
+    let one = db.with_file_name("one.db");
+    with(&db, &format!("export {id} --format sqlite --output {}", one.display())).ok();
+    assert_eq!(with(&one, "show").ok(), with(&db, "show").ok());
+    let ran = with(&db, &format!("compare {id} {id} --gate 5%"));
+    assert!(ran.code == Some(0) && ran.stdout.contains("unpaired"), "{ran:?}");
+    let by = with(&db, &format!("compare {id} --by stride --json")).json();
+    assert_eq!(by["comparisons"][0]["changes"][0]["cell"], "chase host=4k stride=256");
+}
