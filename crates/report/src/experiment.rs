@@ -15,6 +15,7 @@ pub use compare::{Pairing, compared, compared_json, gate_failures};
 pub use dry::dry_run;
 pub use export::{csv, json, markdown};
 
+mod caveats;
 mod compare;
 mod dry;
 mod export;
@@ -124,12 +125,6 @@ fn remarks(record: &Record) -> String {
     for (trial, reason) in record.failures() {
         text.push_str(&item("FAILED: ", &format!("{}, block {}: {reason}", trial.cell, trial.block + 1)));
     }
-    let caveats = record.trials.iter().filter_map(|trial| match &trial.outcome {
-        vmtax_core::experiment::Outcome::Ok(finding) => Some(finding.caveats.iter().map(move |c| (trial, c))),
-        vmtax_core::experiment::Outcome::Failed { .. } => None,
-    });
-    for (trial, caveat) in caveats.flatten() {
-        text.push_str(&item("caveat: ", &format!("{}, block {}: {caveat}", trial.cell, trial.block + 1)));
-    }
+    text.push_str(&caveats::text(record));
     text
 }

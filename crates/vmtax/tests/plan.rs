@@ -5,13 +5,13 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{Child, Stdio},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use host::{Ran, run, vmtax};
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -35,6 +35,32 @@ fn with(db: &Path, arguments: &str) -> Ran {
     run(vmtax(arguments).arg("--db").arg(db))
 }
 
+/// A session that has kept a trial; begun again while another test holds the host.
+fn started(db: &Path, arguments: &str) -> Child {
+    let count = || {
+        let connection = Connection::open_with_flags(db, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
+        connection.query_row("SELECT count(*) FROM experiment_trials", [], |row| row.get::<_, u32>(0)).ok()
+    };
+    let before = count().unwrap_or(0);
+    let begun = Instant::now();
+    let spawn = || {
+        let mut command = vmtax(arguments);
+        command.arg("--db").arg(db).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut child = spawn();
+    while count().unwrap_or(0) == before {
+        assert!(begun.elapsed() < PATIENCE, "no trial was kept");
+        if child.try_wait().unwrap().is_some() {
+            child = spawn();
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+/// Far more than is needed, also behind another test.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 fn latest(db: &Path) -> String {
     Connection::open(db).unwrap().query_row("SELECT id FROM experiments", [], |row| row.get(0)).unwrap()
 }
@@ -57,16 +83,15 @@ fn a_killed_run_resumes_at_the_next_trial_and_has_every_trial_once() {
     let expected = trials(&whole);
     assert_eq!(expected.len(), 30 * 6);
     let kill_after = |arguments: &str, millis| {
-        let mut command = vmtax(arguments);
-        let mut child = command.arg("--db").arg(&db).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = started(&db, arguments);
         thread::sleep(Duration::from_millis(millis));
         let _ = kill_process(Pid::from_child(&child), Signal::KILL);
         child.wait().unwrap();
     };
-    kill_after(&format!("run {plan}"), 400);
+    kill_after(&format!("run {plan}"), 100);
     let id = latest(&db);
     let mut kept = trials(&db);
-    for millis in [150, 230, 310] {
+    for millis in [0, 7, 130] {
         kill_after(&format!("run --resume {id}"), millis);
         let now = trials(&db);
         assert!(now.starts_with(&kept), "nothing recorded is lost");
@@ -103,4 +128,15 @@ fn every_trial_is_a_line_of_json_with_its_evidence() {
     assert!(ran.code == Some(0) && ran.stdout.contains("unpaired"), "{ran:?}");
     let by = with(&db, &format!("compare {id} --by stride --json")).json();
     assert_eq!(by["comparisons"][0]["changes"][0]["cell"], "chase host=4k stride=256");
+}
+
+#[test]
+fn an_interrupted_run_prints_what_it_has_and_how_to_go_on() {
+    let (_directory, db, plan) = place(3000);
+    let child = started(&db, &format!("run {plan}"));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    assert!(ran.stdout.contains(", interrupted\n"), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("go on with: vmtax run --resume {}", latest(&db))), "{ran:?}");
 }
