@@ -5,6 +5,7 @@
 
 use std::{
     io,
+    ops::Add,
     sync::{Barrier, atomic::AtomicBool, mpsc},
     thread,
     time::{Duration, Instant},
@@ -15,6 +16,7 @@ use crate::{
     kick,
     microvm::{MicrovmError, Vcpu},
     probe::{self, Call, Code, Reply},
+    usage::Usage,
 };
 
 /// Something a probe can be run on.
@@ -69,8 +71,8 @@ pub struct Batch {
 pub struct Phase {
     /// In order of time.
     pub batches: Vec<Batch>,
-    /// Times the kernel took the CPU away from a measuring thread.
-    pub involuntary_switches: u64,
+    /// What the measuring threads used while they ran the probe.
+    pub usage: Usage,
 }
 
 /// Why a phase came to nothing.
@@ -127,7 +129,7 @@ pub fn run_phase<L: Lane>(
     let tracks = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(Phase {
         batches: (0..batches).map(|b| Batch::over(tracks.iter().map(|track| &track.batches[b]))).collect(),
-        involuntary_switches: tracks.iter().map(|track| track.involuntary_switches).sum(),
+        usage: tracks.iter().map(|track| track.usage).fold(Usage::default(), Add::add),
     })
 }
 
@@ -148,7 +150,7 @@ fn call_back_after(patience: Duration, lanes: usize, ends: &mpsc::Receiver<()>) 
 /// What one lane has to tell.
 struct Track {
     batches: Vec<Batch>,
-    involuntary_switches: u64,
+    usage: Usage,
 }
 
 impl Batch {
@@ -171,21 +173,20 @@ fn run_lane(
     cpu: Option<usize>,
 ) -> Result<Track, LaneError> {
     let pinned = cpu.map_or(Ok(()), pin_to);
-    let mut track = Track { batches: Vec::with_capacity(batches), involuntary_switches: 0 };
-    let switches_before = involuntary_switches();
+    let mut track = Track { batches: Vec::with_capacity(batches), usage: Usage::default() };
     // Every lane comes here, also one that failed: the others wait for it.
     start.wait();
     pinned?;
     for _ in 0..batches {
         let call = arena.call(cursor);
-        let before = Instant::now();
+        let (used, before) = (Usage::of_thread(), Instant::now());
         let reply = lane.run(&call)?;
         let wall = before.elapsed();
+        track.usage = track.usage + (Usage::of_thread() - used);
         arena.advance(cursor, call, &reply)?;
         let ticks_per_access = reply.ticks as f64 / call.accesses as f64;
         track.batches.push(Batch { ticks_per_access, ticks: reply.ticks, wall });
     }
-    track.involuntary_switches = involuntary_switches() - switches_before;
     Ok(track)
 }
 
@@ -199,13 +200,4 @@ fn pin_to(cpu: usize) -> Result<(), LaneError> {
     let mut set = rustix::thread::CpuSet::new();
     set.set(cpu);
     rustix::thread::sched_setaffinity(None, &set).map_err(|e| LaneError::Pin { cpu, source: e.into() })
-}
-
-fn involuntary_switches() -> u64 {
-    // SAFETY: an all-zero rusage is a valid one.
-    let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
-    // SAFETY: the pointer is to a rusage of ours.
-    let outcome = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
-    debug_assert_eq!(outcome, 0, "getrusage of this thread");
-    usage.ru_nivcsw as u64
 }

@@ -188,7 +188,7 @@ impl HostRig<'_> {
         let interference = Interference {
             steal: seen.steal,
             steal_resolution: seen.steal_resolution,
-            involuntary_switches: course.first.involuntary_switches + course.steady.involuntary_switches,
+            involuntary_switches: course.first.usage.involuntary_switches + course.steady.usage.involuntary_switches,
             frequency_change: Some(seen.frequency_change),
             clock_disagreement: wall.as_nanos() as f64 / (ticks as f64 * ns_per_tick) - 1.0,
             repeats: 0,
