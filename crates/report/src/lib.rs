@@ -8,4 +8,8 @@ pub mod export;
 mod fixture;
 pub mod listing;
 pub mod matrix;
+mod plot;
+mod series;
+pub mod touch;
+pub mod walk;
 mod wrap;

@@ -14,8 +14,8 @@ use crate::wrap::{item, wrapped};
 use notes::Notes;
 
 mod caveats;
-mod notes;
-mod table;
+pub(crate) mod notes;
+pub(crate) mod table;
 
 /// Everything `vmtax matrix` and `vmtax show` print.
 pub fn text(run: &Run) -> Result<String, AnalysisError> {
@@ -58,7 +58,7 @@ fn head(run: &Run, summary: &Summary) -> String {
 }
 
 /// What paging this is, and what it stands on.
-fn kind(host: &Host) -> String {
+pub(crate) fn kind(host: &Host) -> String {
     let mut text = host.kvm.kind.to_string();
     if let Some(below) = host.below.as_ref().filter(|_| host.nested) {
         let _ = write!(text, " on a host that is itself a guest of {below}");

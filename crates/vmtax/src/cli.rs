@@ -13,6 +13,10 @@ use vmtax_core::{
     units::{Bytes, PageSize},
 };
 
+mod touch;
+
+pub use touch::{Blocks, TouchArgs, WalkArgs};
+
 /// Measures what virtualization costs memory on this host, proves each setting, and puts the host back.
 #[derive(Debug, Parser)]
 #[command(name = "vmtax", version, max_term_width = 100)]
@@ -35,6 +39,10 @@ pub enum Command {
     Compare(CompareArgs),
     /// A kept run for other programs
     Export(ExportArgs),
+    /// Cost of the first access to memory: native and in a guest, populated before and not
+    Touch(TouchArgs),
+    /// Cost per reference over strides, orders and passes, from the first touch on: small pages against huge ones
+    Walk(WalkArgs),
     /// What this host is, what can be measured on it, and what to do about the rest
     Doctor(DoctorArgs),
     /// The cost of preparing huge pages, after the memory has been fragmented (needs root)
@@ -377,7 +385,7 @@ impl ValueEnum for ProbeName {
 pub struct Level<L: ValueEnum + Clone + Send + Sync + 'static>(EnumValueParser<L>);
 
 impl<L: ValueEnum + Clone + Send + Sync + 'static> Level<L> {
-    fn parser() -> Self {
+    pub(crate) fn parser() -> Self {
         Level(EnumValueParser::new())
     }
 

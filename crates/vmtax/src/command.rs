@@ -21,8 +21,11 @@ mod reserve;
 mod restore;
 mod rights;
 mod run;
+mod series;
 mod show;
 mod studies;
+mod touch;
+mod walk;
 
 /// A wrong argument, or a host that cannot do what was asked. Nothing was measured.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +57,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Show(args) => show::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Touch(args) => touch::run(&args),
+        Command::Walk(args) => walk::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Reserve(args) => reserve::run(&args),
         Command::Rights(args) => rights::run(&args),

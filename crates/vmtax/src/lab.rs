@@ -19,8 +19,11 @@ use vmtax_core::{
 pub mod bench;
 pub mod experiment;
 pub mod host;
+pub mod series;
 #[cfg(test)]
 mod tests;
+pub mod touch;
+pub mod walk;
 
 /// A share of stolen time above which a trial is repeated.
 const STEAL_LIMIT: f64 = 0.02;
@@ -76,14 +79,14 @@ pub enum Until {
 }
 
 impl Until {
-    fn blocks(self) -> Option<u32> {
+    pub(crate) fn blocks(self) -> Option<u32> {
         match self {
             Until::Blocks(n) | Until::BlocksOr(n, _) => Some(n),
             Until::PreciseOr(_) => None,
         }
     }
 
-    fn budget(self) -> Option<Duration> {
+    pub(crate) fn budget(self) -> Option<Duration> {
         match self {
             Until::Blocks(_) => None,
             Until::PreciseOr(budget) | Until::BlocksOr(_, budget) => Some(budget),

@@ -3,10 +3,11 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use vmtax_core::{setting::Backing, trial::Outcome};
 
-pub use self::count::Count;
+pub use self::{count::Count, pace::Pace};
 use crate::lab::{Progress, Until};
 
 mod count;
+mod pace;
 
 /// A bar with the time left.
 #[derive(Debug)]
@@ -18,8 +19,7 @@ pub struct Bar {
 impl Bar {
     /// A bar on standard error; hidden where that is no terminal.
     pub fn new(until: Until) -> Self {
-        let bar = line();
-        Bar { bar, until }
+        Bar { bar: line(), until }
     }
 
     /// Says that a pool's pages are being taken into use.

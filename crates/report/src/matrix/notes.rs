@@ -48,7 +48,7 @@ impl Notes {
 }
 
 /// What would help. A pipeline is there to be copied: it gets a line of its own and is never broken.
-fn command(remedy: &str) -> String {
+pub(crate) fn command(remedy: &str) -> String {
     match remedy.split_once(", or: ") {
         Some((first, second)) => format!("    -> {first}, or:\n    {second}\n"),
         None if remedy.contains(" | ") => format!("    -> {remedy}\n"),

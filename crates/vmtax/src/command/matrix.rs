@@ -97,7 +97,7 @@ fn reserve(args: &MatrixArgs, request: &Request) -> anyhow::Result<Pools> {
         return Ok(Pools::default());
     }
     let is_named = |backing| request::is_named(args, backing);
-    Pools::borrow(knob::Host::default(), request, demand(request), is_named)
+    Pools::borrow(knob::Host::default(), &request.settings, demand(request), is_named)
         .context("cannot borrow huge pages for the run")
 }
 

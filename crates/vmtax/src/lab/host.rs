@@ -29,9 +29,9 @@ const BATCHES: usize = 4;
 /// Passes in the steady state.
 const STEADY_PASSES: usize = 2;
 /// Least share of an arena in transparent huge pages that goes without saying.
-const FULL_COVERAGE: f64 = 0.99;
+pub(super) const FULL_COVERAGE: f64 = 0.99;
 /// Disagreement of clocks, and change of frequency, that go without saying.
-const CLOCK_LIMIT: f64 = 0.02;
+pub(super) const CLOCK_LIMIT: f64 = 0.02;
 
 /// What a trial runs, and on what.
 #[derive(Debug)]
@@ -221,7 +221,7 @@ fn caveats(setting: Setting, evidence: &Evidence, interference: &Interference) -
     caveats
 }
 
-fn outcome(error: LaneError) -> TrialError {
+pub(super) fn outcome(error: LaneError) -> TrialError {
     match error {
         LaneError::Run(MicrovmError::Interrupted) => TrialError::Interrupted,
         other => TrialError::Failed(chain(&other)),
@@ -229,7 +229,7 @@ fn outcome(error: LaneError) -> TrialError {
 }
 
 /// An error with its causes, each fact once.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |e| e.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

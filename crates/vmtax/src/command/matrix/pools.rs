@@ -2,8 +2,7 @@
 
 use vmtax_core::{
     availability::{Demand, pool_need},
-    request::Request,
-    setting::Backing,
+    setting::{Backing, Setting},
     trial::Unavailable,
 };
 use vmtax_machine::knob::{self, Contention, Error, Lease, Want};
@@ -59,13 +58,13 @@ impl Pools {
     /// by default is listed as unavailable if it cannot.
     pub fn borrow(
         host: knob::Host,
-        request: &Request,
+        settings: &[Setting],
         demand: Demand,
         is_named: impl Fn(Backing) -> bool,
     ) -> Result<Pools, Error> {
         let mut lease = Lease::acquire(host.clone(), Contention::Refuse)?;
         lease.recovered().iter().for_each(left_behind);
-        let mut needs = needs(request, demand);
+        let mut needs = needs(settings, demand);
         // Whoever was asked for comes first when memory does not do for all.
         needs.sort_by_key(|need| !is_named(need.backing));
         let Shares { granted, mut shortages } = share_memory(&host, needs, &is_named)?;
@@ -113,13 +112,13 @@ fn left_behind(outcome: &knob::Outcome) {
     output::note(format!("left by an earlier run: {outcome}"));
 }
 
-fn needs(request: &Request, demand: Demand) -> Vec<Need> {
+fn needs(settings: &[Setting], demand: Demand) -> Vec<Need> {
     let Demand { arena, tables, .. } = demand;
     let need = |backing| {
         let (page, pages) = pool_need(backing, arena.0, tables.0)?;
         Some(Need { backing, want: Want { page, pages } })
     };
-    let is_asked = |backing: &Backing| request.settings.iter().any(|setting| setting.host == *backing);
+    let is_asked = |backing: &Backing| settings.iter().any(|setting| setting.host == *backing);
     let is_whole = |backing: &Backing| arena.0.is_multiple_of(backing.page().bytes());
     Backing::ALL.into_iter().filter(is_asked).filter(is_whole).filter_map(need).collect()
 }
