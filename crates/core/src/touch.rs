@@ -102,7 +102,7 @@ pub fn sentences(series: &Series<Cell>) -> Vec<String> {
     let all = || series.cells.iter().copied().filter(|cell| cell.populated == Populated::No);
     let cheapest = all().filter_map(|cell| Some((value(cell)?, cell))).min_by(|(a, _), (b, _)| a.total_cmp(b));
     if let Some((ns, cell)) = cheapest.filter(|(_, cell)| cell.setting.host != Backing::Small) {
-        said.push(format!("Cheapest to take into use is memory {}: {} ns a 4 KiB page.", cell.setting, nanos(ns)));
+        said.push(format!("The cheapest first write of all is {}: {} ns a 4 KiB page.", cell.setting, nanos(ns)));
     }
     said
 }

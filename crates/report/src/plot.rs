@@ -17,7 +17,7 @@ pub(crate) struct Curve {
     pub values: Vec<Option<f64>>,
 }
 
-/// The curves over the places named, at most 22 of them; `*` where several meet.
+/// The curves over the places named (in up to 5 letters), at most 22 of them; `*` where several meet.
 pub(crate) fn text(places: &[String], curves: &[Curve]) -> String {
     let all = || curves.iter().flat_map(|curve| curve.values.iter().flatten().copied());
     let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
@@ -38,9 +38,10 @@ pub(crate) fn text(places: &[String], curves: &[Curve]) -> String {
         let label = if nth % 3 == 0 || nth == HEIGHT - 1 { label(nth) } else { String::new() };
         format!("{label:>8} │{}", marks.into_iter().collect::<String>()).trim_end().to_owned() + "\n"
     });
-    let names: String = places.iter().map(|place| format!("{place:^PITCH$}")).collect();
+    // Every second place has room for its name, from below its mark on.
+    let names: String = places.iter().step_by(2).map(|place| format!("{place:<width$}", width = 2 * PITCH)).collect();
     let axis = "─".repeat(places.len() * PITCH);
-    drawn.collect::<String>() + &format!("{:8} └{axis}\n{:10}{}\n", "", "", names.trim_end())
+    drawn.collect::<String>() + &format!("{:8} └{axis}\n{:11}{}\n", "", "", names.trim_end())
 }
 
 #[cfg(test)]

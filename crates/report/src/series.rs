@@ -134,7 +134,7 @@ pub(crate) fn caveats<C: Copy + PartialEq>(series: &Series<C>) -> String {
     let mut lines: Vec<String> = series.caveats().into_iter().map(told).collect();
     let failures: usize = series.cells.iter().map(|&cell| series.failures(cell).count()).sum();
     if failures > 0 {
-        lines.push(format!("{failures} of {} trials failed and are left out.", series.records.len()));
+        lines.push(format!("Left out: {failures} of {} trials, which failed.", series.records.len()));
     }
     if series.host.nested {
         lines.push(

@@ -22,10 +22,15 @@ const FILES: [(&str, &str); 3] = [
     ("/run/vmtax/lock", "Held while a run has borrowed huge pages."),
     ("/run/vmtax/journal", "What was changed and is not yet put back."),
 ];
-const EXAMPLES: [(&str, &str); 4] = [
+const EXAMPLES: [(&str, &str); 6] = [
     ("vmtax matrix", "All cells that this host can give without being changed, in a minute."),
     ("sudo vmtax matrix --reserve", "The same with hugetlb pages, borrowed for the run."),
     ("vmtax matrix --guest 4k,2m --host 4k,thp --size 512M --blocks 9 --json", "Four cells and native, for a program."),
+    ("vmtax touch --guest 4k --host 4k,thp", "What the first access to a page costs, natively and in a guest."),
+    (
+        "sudo vmtax walk --reserve --host 4k,2m",
+        "From which stride on small pages beat huge ones, as the huge-page study asks.",
+    ),
     ("vmtax show --csv", "The latest run again, as a table for a spreadsheet."),
 ];
 

@@ -107,3 +107,6 @@ pub(super) fn failed(error: &dyn std::error::Error) -> TrialError {
 pub(super) fn ended(error: LaneError) -> TrialError {
     host::outcome(error)
 }
+
+#[cfg(test)]
+mod tests;
