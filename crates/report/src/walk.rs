@@ -38,13 +38,20 @@ pub fn text(series: &Series<Cell>, request: &Request) -> String {
             &moves(series, request, order),
         ));
     }
-    parts.push(wrapped("Published: ", "  ", &format!("\"{STATEMENT}\": {}", verdict(request, series).words())));
+    parts.push(published(series, request));
     if capped {
         parts.push(wrapped("", "", &cap));
     }
     parts.push(series::notes(series, |cell| format!("{} pages", cell.host)));
     parts.push(series::caveats(series));
     series::joined(parts)
+}
+
+/// The statement, what became of it, and our figure.
+fn published(series: &Series<Cell>, request: &Request) -> String {
+    let ours = crossover(series, Order::Sequential, Backing::Huge2m, 1);
+    let ours = ours.map_or(String::new(), |found| format!("; here {}", found.sentence("small pages")));
+    wrapped("Published: ", "  ", &format!("\"{STATEMENT}\": {}{ours}.", verdict(request, series).words()))
 }
 
 fn at(host: Backing, order: Order, stride: Bytes) -> Cell {
