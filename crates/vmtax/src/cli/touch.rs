@@ -5,7 +5,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use vmtax_core::{units::Bytes, walk};
 
-use super::{Form, GuestLevel, HostLevel, Level, count, duration, seed};
+use super::{
+    Form, GuestLevel, HostLevel, Level,
+    value::{count, duration, seed},
+};
 
 #[derive(Debug, Args)]
 pub struct TouchArgs {

@@ -1,6 +1,7 @@
 //! The rig that is this host: real memory, real threads, real virtual machines.
 
 use std::{
+    path::Path,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -136,6 +137,13 @@ impl HostRig<'_> {
     fn laid(&self, memory: Memory, seed: u64) -> Result<Ground, TrialError> {
         let failed = |error: &dyn std::error::Error| TrialError::Failed(chain(error));
         let standing = memory.standing().map_err(|e| TrialError::Failed(format!("reading /proc/self/smaps: {e}")))?;
+        // Sizes below 2 MiB do not show in AnonHugePages; only the mapping's own mark rules them out.
+        let has_thp = Path::new("/sys/kernel/mm/transparent_hugepage").exists();
+        if memory.backing() == Backing::Small && has_thp && !standing.thp_ruled_out {
+            return Err(TrialError::Failed(
+                "the kernel does not rule out transparent huge pages in 4k memory".to_owned(),
+            ));
+        }
         let shares = (self.vcpus * BATCHES) as u64;
         let arena = Arena::new(memory, self.layout, self.probe, seed, shares).map_err(|e| failed(&e))?;
         Ok(Ground { arena, standing })
