@@ -69,15 +69,6 @@ impl KvmKind {
             KvmKind::None => "none",
         }
     }
-
-    /// Whether each guest access walks two page tables; none when that is not known.
-    pub const fn is_two_dimensional(self) -> Option<bool> {
-        match self {
-            KvmKind::IntelEpt | KvmKind::AmdNpt => Some(true),
-            KvmKind::IntelShadow | KvmKind::AmdShadow | KvmKind::Pvm => Some(false),
-            KvmKind::Unknown | KvmKind::None => None,
-        }
-    }
 }
 
 impl fmt::Display for KvmKind {

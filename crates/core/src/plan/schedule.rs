@@ -9,8 +9,6 @@
 //! of those. The order follows from the seed, the block's number and the names of the cells alone: neither the order in
 //! which the author wrote the plan nor a factor that is added to the table later changes it.
 
-use std::collections::BTreeSet;
-
 use rand::seq::SliceRandom;
 
 use super::{Cell, Plan, Setting};
@@ -53,21 +51,6 @@ pub fn block(plan: &Plan, seed: u64, block: u32) -> Vec<WholePlot> {
         }
         whole_plots.push(whole);
     }
-    whole_plots
-}
-
-/// What is left of a block, in the same order, when the cells of these names are kept in it.
-///
-/// `kept` holds numbers of blocks with [names](Cell::name) of cells, of the whole run.
-pub fn remaining(plan: &Plan, seed: u64, number: u32, kept: &BTreeSet<(u32, String)>) -> Vec<WholePlot> {
-    let mut whole_plots = block(plan, seed, number);
-    for whole in &mut whole_plots {
-        for plot in &mut whole.plots {
-            plot.cells.retain(|cell| !kept.contains(&(number, cell.name())));
-        }
-        whole.plots.retain(|plot| !plot.cells.is_empty());
-    }
-    whole_plots.retain(|whole| !whole.plots.is_empty());
     whole_plots
 }
 

@@ -219,22 +219,6 @@ proptest! {
             prop_assert!(whole.plots.iter().all(|plot| plot.cells.iter().all(|c| plan.memory(c) == plot.memory)));
         }
     }
-
-    #[test]
-    fn what_is_kept_and_what_remains_are_the_block_in_its_order(seed: u64, number in 0..9u32, mask: u64) {
-        let plan = parse(KNOBS);
-        let all = order(&schedule::block(&plan, seed, number));
-        let kept: BTreeSet<(u32, String)> = all
-            .iter()
-            .enumerate()
-            .filter(|(nth, _)| mask >> (nth % 64) & 1 == 1)
-            .flat_map(|(_, name)| [(number, name.clone()), (number + 1, all[0].clone())])
-            .collect();
-        let left = schedule::remaining(&plan, seed, number, &kept);
-        let expected: Vec<String> = all.into_iter().filter(|name| !kept.contains(&(number, name.clone()))).collect();
-        prop_assert_eq!(order(&left), expected);
-        prop_assert!(left.iter().all(|whole| whole.plots.iter().all(|plot| !plot.cells.is_empty())));
-    }
 }
 
 #[test]
