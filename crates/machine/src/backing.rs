@@ -27,6 +27,11 @@ pub use foundation::Foundation;
 use reservation::Reservation;
 pub use standing::{Standing, Usage};
 
+use crate::{
+    knob::{Host, Switch},
+    mthp::Mthp,
+};
+
 /// Memory of this process. Unmapped when dropped.
 #[derive(Debug)]
 pub struct Memory {
@@ -47,7 +52,7 @@ impl Memory {
     pub fn allocate(foundation: impl Into<Foundation>, bytes: Bytes) -> Result<Self, BackingError> {
         let memory = Memory::map(foundation, bytes)?;
         memory.populate()?;
-        if memory.foundation == Foundation::Backing(Backing::Thp) {
+        if memory.foundation == Foundation::Backing(Backing::Thp) && !is_ruled_out() {
             memory.collapse();
         }
         Ok(memory)
@@ -162,6 +167,18 @@ impl Memory {
         /// `include/uapi/asm-generic/mman-common.h`.
         const MADV_COLLAPSE: libc::c_int = 25;
         let _ = self.advise(MADV_COLLAPSE);
+    }
+}
+
+/// Whether the host's switches say `never` to 2 MiB pages. `MADV_COLLAPSE` does not ask them (`mm/khugepaged.c`, 6.18), so
+/// that memory under `thp = never` would stand on the very pages that are ruled out.
+fn is_ruled_out() -> bool {
+    let host = Host::default();
+    let own = Mthp::new(Bytes(PageSize::Large.bytes())).and_then(|size| Switch::Mthp(size).read(&host).ok());
+    match own.as_deref() {
+        Some("never") => true,
+        Some("always" | "madvise") => false,
+        Some(_) | None => Switch::Thp.read(&host).is_ok_and(|word| word == "never"),
     }
 }
 

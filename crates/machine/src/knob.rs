@@ -13,7 +13,8 @@
 //!   guardian ──────┘                       /run/vmtax/journal   what was changed: old, intended, got
 //! ```
 //!
-//! Pools are borrowed from, by count; switches are set, by the word the kernel knows. One more switch is one more variant of
+//! Pools are borrowed from, or set, by count; switches are set, by the word the kernel knows. A plan sets several together, on a
+//! [`Panel`]. One more switch is one more variant of
 //! [`Switch`]: the compiler then asks for its file, its words, and what to do where it is missing.
 //!
 //! The lock and the journal exclude and protect within one `/run`. Containers with a `/run` of their own share the
@@ -27,7 +28,9 @@ mod journal;
 mod lease;
 mod lock;
 mod module;
+mod panel;
 mod pool;
+mod position;
 mod restore;
 mod switch;
 mod value;
@@ -46,7 +49,9 @@ pub use error::Error;
 pub use host::{Host, Kernel, Sysfs};
 pub use lease::{Grant, Lease, Turn};
 pub use lock::{Contention, check_free};
+pub use panel::Panel;
 pub use pool::{Pool, Want, available_memory, check_memory};
+pub use position::Position;
 pub use restore::{Outcome, Verdict, is_left_changed, restore};
 pub use switch::Switch;
 pub use value::Value;

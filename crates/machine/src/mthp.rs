@@ -104,13 +104,16 @@ impl FromStr for Mthp {
 /// This kernel does not have the size, or its switches cannot be turned.
 pub fn isolate(lease: &mut Lease, size: Mthp) -> Result<Vec<Turn>, knob::Error> {
     Switch::Mthp(size).check(lease.host(), "madvise")?;
-    let others = Mthp::all().filter(|other| *other != size);
-    let present: Vec<Mthp> = others.filter(|other| Switch::Mthp(*other).read(lease.host()).is_ok()).collect();
-    let mut turns =
-        present.into_iter().map(|other| lease.turn(Switch::Mthp(other), "never")).collect::<Result<Vec<_>, _>>()?;
-    turns.push(lease.turn(Switch::Mthp(size), "madvise")?);
-    turns.retain(|turn| turn.from != turn.to);
-    Ok(turns)
+    let switches = isolation(lease.host(), size);
+    let turns = switches.into_iter().map(|(switch, word)| lease.turn(switch, word)).collect::<Result<Vec<_>, _>>()?;
+    Ok(turns.into_iter().filter(|turn| turn.from != turn.to).collect())
+}
+
+/// The switches that leave transparent pages of `size` alone switched on, for memory that asks, with their words.
+pub fn isolation(host: &Host, size: Mthp) -> Vec<(Switch, &'static str)> {
+    let others = Mthp::all().map(Switch::Mthp).filter(|other| *other != Switch::Mthp(size));
+    let present = others.filter(|other| other.read(host).is_ok()).map(|other| (other, "never"));
+    present.chain([(Switch::Mthp(size), "madvise")]).collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use vmtax_core::{
 
 use crate::wrap::{item, wrapped};
 pub use compare::{Pairing, compared, compared_json, gate_failures};
-pub use dry::dry_run;
+pub use dry::{Changes, Loan, Turned, dry_run};
 pub use export::{csv, json, markdown};
 
 mod caveats;

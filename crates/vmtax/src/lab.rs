@@ -19,6 +19,7 @@ use vmtax_core::{
 pub mod bench;
 pub mod experiment;
 pub mod host;
+pub mod knobs;
 pub mod series;
 #[cfg(test)]
 mod tests;

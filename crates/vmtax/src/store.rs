@@ -15,6 +15,7 @@ use vmtax_core::{
     trial::{Outcome, Trial, Unavailable},
 };
 
+mod claim;
 mod copy;
 mod error;
 mod experiments;
@@ -22,6 +23,7 @@ mod owner;
 #[cfg(test)]
 mod tests;
 
+pub use claim::Claim;
 pub use error::StoreError;
 pub use experiments::Beginning;
 use owner::Owner;

@@ -2,7 +2,6 @@
 
 use super::{Cell, Plan};
 use crate::{
-    factor::Hardness,
     probe::Probe,
     setting::{self, Backing},
     units::{Bytes, GIB, PageSize},
@@ -44,12 +43,8 @@ impl Job {
 const PROBES: [Probe; 4] = [Probe::Chase, Probe::Stride, Probe::StrideWrite, Probe::Random];
 
 impl Plan {
-    /// What in this plan cannot be run by this version, if anything: knobs of the host, and workloads that are no [`Job`].
+    /// What in this plan cannot be run by this version, if anything: workloads that are no [`Job`].
     pub fn not_yet(&self) -> Option<String> {
-        let knob = self.factors.iter().find(|varied| varied.factor.hardness == Hardness::WholePlot);
-        if let Some(varied) = knob {
-            return Some(format!("cannot vary `{}` yet: it is a setting of the host", varied.factor.name));
-        }
         let strange = self.workloads.iter().find(|workload| probe(workload.kind.name).is_none())?;
         Some(format!("cannot run `{}` from a plan yet", strange.kind.name))
     }
@@ -60,10 +55,7 @@ impl Plan {
         let probe = probe(kind).ok_or_else(|| format!("no executor for `{kind}` yet"))?;
         let memory = self.memory(cell);
         let host = memory.level("host").and_then(|level| level.word()).unwrap_or_default();
-        let host = Backing::ALL
-            .into_iter()
-            .find(|backing| backing.name() == host)
-            .ok_or_else(|| format!("memory in pages of {host} cannot be laid yet"))?;
+        let host = backing(host).ok_or_else(|| format!("memory in pages of {host} cannot be laid yet"))?;
         let parameters = self.parameters(cell);
         let level = |name: &str| parameters.iter().find(|(own, _)| *own == name).map(|(_, level)| *level);
         let size = |name: &str| level(name).and_then(|level| level.size()).expect("every probe has this parameter");
@@ -75,6 +67,12 @@ impl Plan {
 
 fn probe(kind: &str) -> Option<Probe> {
     PROBES.into_iter().find(|probe| probe.name() == kind)
+}
+
+/// The backing that memory of this name counts as; of transparent pages of another size, the plan's memory says which.
+fn backing(name: &str) -> Option<Backing> {
+    let named = Backing::ALL.into_iter().find(|backing| backing.name() == name);
+    named.or_else(|| name.starts_with("thp-").then_some(Backing::Thp))
 }
 
 /// The leaf of a guest; none natively.
@@ -113,11 +111,13 @@ mod tests {
     #[test]
     fn what_cannot_be_run_yet_is_named() {
         let check = |text, expected: &str| assert_eq!(plan(text).not_yet().as_deref(), Some(expected));
-        let knob = "[factors]\nthp = [\"never\", \"always\"]\n[[workload]]\nprobe = \"chase\"\n";
-        check(knob, "cannot vary `thp` yet: it is a setting of the host");
         check("[[workload]]\nprobe = \"reserve\"\n", "cannot run `reserve` from a plan yet");
+    }
+
+    #[test]
+    fn transparent_pages_of_every_size_count_as_thp() {
         let small = plan("[factors]\nhost = [\"4k\", \"thp-64k\"]\n[[workload]]\nprobe = \"chase\"\n");
         let cell = small.cell("chase host=thp-64k").unwrap();
-        assert_eq!(small.job(&cell).unwrap_err(), "memory in pages of thp-64k cannot be laid yet");
+        assert_eq!(small.job(&cell).unwrap().setting, setting::Setting::native(Backing::Thp));
     }
 }

@@ -58,6 +58,28 @@ pub enum Error {
         /// Pages that were, after the pool had been raised.
         granted: u64,
     },
+    /// The pool was to have a number of pages and got fewer; it has been put back.
+    #[error("the pool of {} pages was to have {wanted}, {granted} were granted", page.prose())]
+    NotGranted {
+        /// The page size.
+        page: PageSize,
+        /// Pages it was to have.
+        wanted: u64,
+        /// Pages it had when the kernel had done what it could.
+        granted: u64,
+    },
+    /// The pool was to be made smaller than what others use of it.
+    #[error("cannot lower the pool of {} pages to {wanted}: {busy} of its {total} are in use", page.prose())]
+    PoolInUse {
+        /// The page size.
+        page: PageSize,
+        /// Pages it was to have.
+        wanted: u64,
+        /// Pages in use, or promised.
+        busy: u64,
+        /// Pages it has.
+        total: u64,
+    },
     /// No switch has this word.
     #[error("`{word}` is nothing {switch} can be set to: {}", switch.words().join(", "))]
     NoSuchWord {
@@ -156,6 +178,13 @@ impl Error {
             Error::Partial { .. } => "memory is fragmented: echo 1 | sudo tee /proc/sys/vm/drop_caches \
                  /proc/sys/vm/compact_memory, or ask for less, such as --size 512M"
                 .to_owned(),
+            Error::NotGranted { page: PageSize::Giant, wanted, .. } => {
+                format!("memory is fragmented: boot with hugepagesz=1G hugepages={wanted}, or ask for fewer")
+            }
+            Error::NotGranted { .. } => "memory is fragmented: echo 1 | sudo tee /proc/sys/vm/drop_caches \
+                 /proc/sys/vm/compact_memory, or ask for fewer"
+                .to_owned(),
+            Error::PoolInUse { busy, .. } => format!("end their users, or ask for {busy} pages at least"),
             Error::Journal { path, .. } => {
                 format!("set the knobs it names by hand, then sudo rm {}", path.display())
             }

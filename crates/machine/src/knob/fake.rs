@@ -36,6 +36,7 @@ struct State {
     refusal: Option<io::ErrorKind>,
     module_calls: Vec<String>,
     is_loading_refused: bool,
+    is_unloading_refused: bool,
 }
 
 impl FakeHost {
@@ -50,6 +51,7 @@ impl FakeHost {
             refusal: None,
             module_calls: Vec::new(),
             is_loading_refused: false,
+            is_unloading_refused: false,
         };
         let directory = tempfile::tempdir().unwrap();
         let modules = directory.path().join("sys/module");
@@ -73,6 +75,11 @@ impl FakeHost {
     /// Every value written to a pool, in order.
     pub fn writes(&self) -> Vec<u64> {
         self.kernel.state.lock().unwrap().writes.clone()
+    }
+
+    /// Most pages that the memory has for a pool from now on.
+    pub fn set_limit(&self, page: PageSize, pages: u64) {
+        self.kernel.state.lock().unwrap().limits.insert(page, pages);
     }
 
     pub fn set_available_mib(&self, mib: u64) {
@@ -108,6 +115,11 @@ impl FakeHost {
     /// From now on modules cannot be loaded, or again can.
     pub fn refuse_loading(&self, is_refused: bool) {
         self.kernel.state.lock().unwrap().is_loading_refused = is_refused;
+    }
+
+    /// From now on modules cannot be unloaded, or again can.
+    pub fn refuse_unloading(&self, is_refused: bool) {
+        self.kernel.state.lock().unwrap().is_unloading_refused = is_refused;
     }
 
     pub fn journal(&self) -> PathBuf {
@@ -194,7 +206,11 @@ impl Kernel for FakeKernel {
 
     fn unload(&self, module: &str) -> io::Result<()> {
         let directory = self.modules.join(module);
-        self.state.lock().unwrap().module_calls.push(format!("unload {module}"));
+        let mut state = self.state.lock().unwrap();
+        state.module_calls.push(format!("unload {module}"));
+        if state.is_unloading_refused {
+            return Err(io::Error::other("the module has no way out"));
+        }
         fs::rename(&directory, directory.with_extension("unloaded"))
     }
 }

@@ -162,10 +162,12 @@ fn apply(changes: &mut Vec<Change>, record: Record) -> Result<(), &'static str> 
         }
         Record::Got { change, value } => changes.get_mut(change).ok_or(UNKNOWN)?.got = Some(value),
         // From here on the change is one from `to` to `from`: what others added before is theirs, also when this
-        // restoration is killed and the next one judges again.
+        // restoration is killed and the next one judges again. A pool that is raised may get a part of it.
         Record::GivingBack { change, from, to } => {
             let change = changes.get_mut(change).ok_or(UNKNOWN)?;
-            (change.old, change.got) = (to, Some(from));
+            let is_raised = matches!((&from, &to), (Value::Count(from), Value::Count(to)) if from < to);
+            change.got = (!is_raised).then(|| from.clone());
+            (change.old, change.want) = (to, from);
         }
         Record::Joined { change, earlier } => {
             let first = changes.get_mut(earlier).ok_or(UNKNOWN)?;

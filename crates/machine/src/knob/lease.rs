@@ -1,6 +1,7 @@
 //! A lease on the host's knobs: while it lives they may be changed, and when it ends they are put back.
 
 mod change;
+mod set;
 
 use std::time::Duration;
 

@@ -105,11 +105,16 @@ pub fn check_memory(host: &Host, wants: &[Want]) -> Result<(), Error> {
         let lacking = Pool::read(host, want.page)?.shortfall(want.pages);
         needed = needed.saturating_add(lacking.saturating_mul(want.page.bytes()));
     }
-    if needed == 0 {
+    check_bytes(host, Bytes(needed))
+}
+
+/// Refuses to put more than half of `MemAvailable` into pools.
+pub(super) fn check_bytes(host: &Host, needed: Bytes) -> Result<(), Error> {
+    if needed.0 == 0 {
         return Ok(());
     }
     let available = available_memory(host)?;
-    if needed > available.0 / 2 { Err(Error::TooMuch { needed: Bytes(needed), available }) } else { Ok(()) }
+    if needed.0 > available.0 / 2 { Err(Error::TooMuch { needed, available }) } else { Ok(()) }
 }
 
 /// `MemAvailable`: what can be had without swapping.

@@ -20,6 +20,20 @@
 //! | `old` < … ≤ `want`   | that is what was granted, in part or in full: write `old`              |
 //! | > `want`             | somebody added, and what was ours among it is unknown: leave it alone. At worst `want - old` pages stay; taking them could take somebody else's |
 //!
+//! A pool that was lowered (`want` < `old`) has lent pages to the rest of the memory. The same rules, turned over:
+//!
+//! | `got`   | `current`                 | restoration                                                             |
+//! |---------|---------------------------|-------------------------------------------------------------------------|
+//! | known   | = `old`                   | nothing to do                                                           |
+//! | known   | ≥ `got`                   | write `current + (old - got)`: what somebody added stays theirs         |
+//! | known   | < `got`                   | somebody set it lower still, knowing what they do: leave it alone       |
+//! | unknown | ≥ `old`                   | not begun: nothing to do                                                |
+//! | unknown | `want` ≤ … < `old`        | lowered, in part or in full: write `old`                                |
+//! | unknown | < `want`                  | somebody set it lower still: leave it alone                             |
+//!
+//! Raising a pool back can be granted in part. So a restoration that raises is one whose `got` is unknown until it is done:
+//! the next attempt goes on from what was granted, and adds nothing twice.
+//!
 //! A switch is set, not borrowed from: it is put back where it still has the word vmtax left (or, not knowing what it got,
 //! the word it asked for), and left alone where somebody has set another since. A module that is not loaded is one that a
 //! killed vmtax had just unloaded: it is loaded.
@@ -110,7 +124,7 @@ impl fmt::Display for Outcome {
             Verdict::LeftAlone { current, got, old } => {
                 let what = match (knob, got) {
                     (Knob::Pool(_), Some(got)) => format!("vmtax left {got}, somebody lowered it"),
-                    (Knob::Pool(_), None) => "somebody raised it while vmtax did".to_owned(),
+                    (Knob::Pool(_), None) => "somebody changed it while vmtax did".to_owned(),
                     (Knob::Switch(_), Some(got)) => format!("vmtax left {}, somebody set it since", got.brief()),
                     (Knob::Switch(_), None) => "somebody set it while vmtax did".to_owned(),
                 };
@@ -231,6 +245,10 @@ enum Step {
 /// The rules above. Counts are borrowed from; everything else is set.
 fn judge(change: &Change, current: &Value) -> Step {
     match (&change.old, &change.want, &change.got, current) {
+        (&Value::Count(old), &Value::Count(want), got, &Value::Count(current)) if want < old => match got {
+            Some(Value::Count(got)) => judge_lowered(old, *got, current),
+            Some(Value::Word(_)) | None => judge_lowering(old, want, current),
+        },
         (&Value::Count(old), &Value::Count(want), None, &Value::Count(current)) => judge_unknown(old, want, current),
         (&Value::Count(old), _, &Some(Value::Count(got)), &Value::Count(current)) => judge_known(old, got, current),
         _ => judge_word(change, current),
@@ -251,6 +269,26 @@ fn judge_unknown(old: u64, want: u64, current: u64) -> Step {
     if current <= old {
         Step::Nothing
     } else if current <= want {
+        Step::Write(Value::Count(old))
+    } else {
+        Step::LeaveAlone
+    }
+}
+
+fn judge_lowered(old: u64, got: u64, current: u64) -> Step {
+    if got >= old || current == old {
+        Step::Nothing
+    } else if current >= got {
+        Step::Write(Value::Count(current + (old - got)))
+    } else {
+        Step::LeaveAlone
+    }
+}
+
+fn judge_lowering(old: u64, want: u64, current: u64) -> Step {
+    if current >= old {
+        Step::Nothing
+    } else if current >= want {
         Step::Write(Value::Count(old))
     } else {
         Step::LeaveAlone

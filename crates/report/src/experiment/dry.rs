@@ -7,20 +7,64 @@ use vmtax_core::{
     factor::FACTORS,
     plan::{Cell, Plan, Replication, schedule},
     setting::Replica,
+    units::PageSize,
 };
 
-use crate::wrap::item;
+use crate::wrap::{item, wrapped};
+
+/// What a run would change on a host.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// Settings that the plan varies.
+    pub turned: Vec<Turned>,
+    /// Pages that its memory lacks.
+    pub loans: Vec<Loan>,
+    /// Whether they would be borrowed (`--reserve`).
+    pub is_reserving: bool,
+}
+
+/// A setting of the host that a plan varies.
+#[derive(Debug, Clone)]
+pub struct Turned {
+    /// The factor, or the level that asks for it.
+    pub factor: String,
+    /// Its file.
+    pub file: String,
+    /// What it is now, as the kernel spells it.
+    pub now: String,
+    /// What it would be.
+    pub levels: Vec<String>,
+}
+
+/// Pages that a pool lacks.
+#[derive(Debug, Clone, Copy)]
+pub struct Loan {
+    /// Their size.
+    pub page: PageSize,
+    /// How many the largest cell needs.
+    pub pages: u64,
+    /// How many are free now.
+    pub free: u64,
+}
 
 /// `vmtax run --dry-run`.
-pub fn dry_run(plan: &Plan, seed: u64, missing: &[Missing]) -> String {
+pub fn dry_run(plan: &Plan, seed: u64, missing: &[Missing], changes: &Changes) -> String {
     let is_missing = |cell: &Cell| missing.iter().any(|missing| missing.cell == cell.name());
     let cells: Vec<Cell> = plan.cells().into_iter().filter(|cell| !is_missing(cell)).collect();
     let mut text = format!("Block 1 of {}, seed {seed}\n", super::replication(plan.replication));
     for whole in schedule::block(plan, seed, 0) {
-        for plot in &whole.plots {
-            let _ = writeln!(text, "  on {}", plot.memory);
+        if whole.cells().all(is_missing) {
+            continue;
+        }
+        let has_knobs = whole.knobs.levels().next().is_some();
+        if has_knobs {
+            let _ = writeln!(text, "  with {}", whole.knobs);
+        }
+        for plot in whole.plots.iter().filter(|plot| !plot.cells.iter().all(is_missing)) {
+            let indent = if has_knobs { "  " } else { "" };
+            let _ = writeln!(text, "  {indent}on {}", plot.memory);
             for cell in plot.cells.iter().filter(|cell| !is_missing(cell)) {
-                let _ = writeln!(text, "    {}", cell.name());
+                let _ = writeln!(text, "    {indent}{}", cell.name());
             }
         }
     }
@@ -29,8 +73,8 @@ pub fn dry_run(plan: &Plan, seed: u64, missing: &[Missing]) -> String {
     }
     let twins = cells.iter().filter(|cell| cell.replica == Replica::APrime).count();
     let _ = writeln!(text, "\n{}", amount(plan, &cells, twins));
-    text.push_str("\nHost settings changed and put back: ");
-    text.push_str(&changes(plan));
+    text.push_str(&guess(plan, &cells));
+    text.push_str(&changed(changes));
     text.push_str("\nEvidence demanded of every trial\n");
     for (factor, evidence) in demands(plan, &cells) {
         text.push_str(&item("- ", &format!("{factor}: {evidence}")));
@@ -53,10 +97,42 @@ fn amount(plan: &Plan, cells: &[Cell], twins: usize) -> String {
     }
 }
 
-/// The knobs of the host among the plan's factors.
-fn changes(plan: &Plan) -> String {
-    let changes: Vec<&str> = plan.factors.iter().filter_map(|varied| varied.factor.changes).collect();
-    if changes.is_empty() { "none\n".to_owned() } else { changes.join(", ") + "\n" }
+/// How the time comes about: a line for each workload.
+fn guess(plan: &Plan, cells: &[Cell]) -> String {
+    let text = "The guess takes a typical cost for every access and for laying the memory; it can be wrong by a factor of \
+                three. It counts, for a block:";
+    let mut text = wrapped("", "", text);
+    for workload in &plan.workloads {
+        let own = || cells.iter().filter(|cell| cell.workload == workload.name);
+        let seconds: f64 = own().filter_map(|cell| Some(plan.job(cell).ok()?.expected_seconds())).sum();
+        let n = own().count();
+        text.push_str(&item("- ", &format!("{}: {n} trials, {seconds:.1} s", workload.name)));
+    }
+    text
+}
+
+/// Every setting of the host that would be changed, with what it is now.
+fn changed(changes: &Changes) -> String {
+    let Changes { turned, loans, is_reserving } = changes;
+    let mut lines: Vec<String> = Vec::new();
+    for Turned { factor, file, now, levels } in turned {
+        lines.push(item("- ", &format!("{factor}: {}; now {now} ({file})", levels.join(", "))));
+    }
+    for Loan { page, pages, free } in loans.iter().filter(|_| *is_reserving) {
+        let more = pages - free;
+        let text = format!("pool of {} pages: {more} more borrowed, for the {pages} the plan needs", page.prose());
+        lines.push(item("- ", &text));
+    }
+    let mut text = match lines.is_empty() {
+        true => "\nHost settings changed and put back: none\n".to_owned(),
+        false => format!("\nHost settings changed and put back\n{}", lines.concat()),
+    };
+    for Loan { page, pages, free } in loans.iter().filter(|_| !*is_reserving) {
+        let page = page.prose();
+        let note = format!("({pages} pages of {page} are needed, {free} are free; --reserve would borrow the rest.)");
+        text.push_str(&wrapped("", " ", &note));
+    }
+    text
 }
 
 /// The evidence of every factor that some cell has, varied or not.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::{
     Form, Results,
-    value::{percent, seed},
+    value::{cpu, percent, seed},
 };
 
 #[derive(Debug, Args)]
@@ -20,6 +20,12 @@ pub struct RunArgs {
     /// Print what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Borrow the hugetlb pages that the plan's memory needs, and give them back (needs root)
+    #[arg(long)]
+    pub reserve: bool,
+    /// CPUs to bind threads and vCPUs to, such as 1 or 2,3 [default: none, the kernel chooses]
+    #[arg(long, value_delimiter = ',', value_name = "CPUS", value_parser = cpu)]
+    pub pin: Vec<usize>,
     /// Orders and layouts follow from it [default: the plan's, or one that is drawn and kept with the run]
     #[arg(long, allow_negative_numbers = true, value_parser = seed)]
     pub seed: Option<u64>,

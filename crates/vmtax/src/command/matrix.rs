@@ -63,6 +63,7 @@ pub fn run(args: &MatrixArgs) -> anyhow::Result<ExitCode> {
         layout: Layout::new(request.probe, request.size, request.stride)?,
         vcpus: request.vcpus as usize,
         pin: request.pin.clone(),
+        size: None,
         kvm: Kvm::new().ok(),
         stop: signals.stop(),
         started,

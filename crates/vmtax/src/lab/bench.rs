@@ -1,7 +1,8 @@
 //! The bench that is this host: jobs of a plan on the rig that also measures matrices.
 
 use std::{
-    sync::atomic::AtomicBool,
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -19,6 +20,7 @@ use super::{
     Rig, TrialError, Until,
     experiment::Bench,
     host::{Ground, HostRig},
+    knobs::{Knobs, Obstacle, size_of},
     measure,
 };
 
@@ -27,6 +29,8 @@ use super::{
 pub struct HostBench<'a> {
     /// Lays memory and runs probes; each trial sets its probe, layout and vCPUs.
     rig: HostRig<'a>,
+    /// What the plan sets on this host.
+    knobs: &'a mut Knobs,
     /// Time that earlier sessions of the run took.
     before: Duration,
     /// Time spent on repeating trials.
@@ -37,19 +41,36 @@ pub struct HostBench<'a> {
 
 impl<'a> HostBench<'a> {
     /// The host, for a run that took `before` in earlier sessions.
-    pub fn new(stop: &'a AtomicBool, clock: Clock, started: Instant, before: Duration, until: Until) -> HostBench<'a> {
+    pub fn new(
+        stop: &'a AtomicBool,
+        knobs: &'a mut Knobs,
+        pin: &[usize],
+        clock: Clock,
+        started: Instant,
+        before: Duration,
+        until: Until,
+    ) -> HostBench<'a> {
         let rig = HostRig {
             probe: Probe::Chase,
             layout: Layout::new(Probe::Chase, Bytes(MIB), Bytes(4 * KIB)).expect("it has 256 nodes"),
             vcpus: 1,
-            pin: Vec::new(),
+            pin: pin.to_vec(),
+            size: None,
             kvm: Kvm::new().ok(),
             stop,
             started,
             clock,
             spare: None,
         };
-        HostBench { rig, before, repeating: Duration::ZERO, until }
+        HostBench { rig, knobs, before, repeating: Duration::ZERO, until }
+    }
+
+    /// A knob that could not be had; the kernel cuts the raise of a pool short when a signal comes.
+    fn unready(&self, Obstacle { reason, remedy }: Obstacle) -> TrialError {
+        match self.rig.stop.load(Ordering::Relaxed) {
+            true => TrialError::Interrupted,
+            false => TrialError::Failed(format!("{reason}; {remedy}")),
+        }
     }
 }
 
@@ -64,7 +85,28 @@ pub struct Site {
 impl Bench for HostBench<'_> {
     type Ground = Site;
 
-    fn lay(&mut self, _memory: &Setting, seed: u64) -> Result<Site, TrialError> {
+    fn turn(&mut self, knobs: &Setting) -> Result<(), TrialError> {
+        if self.rig.stop.load(Ordering::Relaxed) {
+            return Err(TrialError::Interrupted);
+        }
+        let reload = self.knobs.reload_kvm();
+        if reload {
+            self.rig.kvm = None;
+        }
+        let turned = self.knobs.set(knobs).map_err(|obstacle| self.unready(obstacle));
+        if reload {
+            self.rig.kvm = Kvm::new().ok();
+        }
+        turned
+    }
+
+    fn witness(&self) -> Result<BTreeMap<String, String>, TrialError> {
+        self.knobs.witness().map_err(TrialError::Failed)
+    }
+
+    fn lay(&mut self, memory: &Setting, seed: u64) -> Result<Site, TrialError> {
+        self.knobs.prepare(memory).map_err(|obstacle| self.unready(obstacle))?;
+        self.rig.size = size_of(memory);
         Ok(Site { seed, laid: None })
     }
 
@@ -86,7 +128,18 @@ impl Bench for HostBench<'_> {
             Some((_, ground)) => self.rig.relay(ground, site.seed)?,
         };
         let (_, ground) = site.laid.insert((job, ground));
-        measure(&mut self.rig, ground, job.setting, &mut self.repeating, self.until).map(finding)
+        let measurement = measure(&mut self.rig, ground, job.setting, &mut self.repeating, self.until)?;
+        let larger = measurement.evidence.kvm.map_or(0, |kvm| kvm.pages_2m);
+        let mut finding = finding(measurement);
+        if let Some(size) = self.rig.size {
+            if larger > 0 {
+                let reason = format!("asked for {size}, but KVM maps {larger} pages of 2 MiB, larger than any of the host's");
+                return Err(TrialError::Failed(reason));
+            }
+            finding.evidence.extend(ground.size_evidence(size));
+            finding.caveats = ground.size_caveat(size).into_iter().chain(finding.caveats).collect();
+        }
+        Ok(finding)
     }
 
     fn elapsed(&self) -> Duration {

@@ -22,6 +22,12 @@ pub trait Bench {
     /// Memory that the trials of a plot share.
     type Ground;
 
+    /// Sets the knobs of the host that a whole plot names, and puts the others of the plan back to what they were found at.
+    fn turn(&mut self, knobs: &Setting) -> Result<(), TrialError>;
+
+    /// What the knobs of the plan read now, by name: evidence. Fails when one does not stand where it was set.
+    fn witness(&self) -> Result<BTreeMap<String, String>, TrialError>;
+
     /// Makes ready what `memory` says; the reason if it cannot be had.
     fn lay(&mut self, memory: &Setting, seed: u64) -> Result<Self::Ground, TrialError>;
 
@@ -136,20 +142,32 @@ impl<B: Bench, W: Watcher> Run<'_, '_, B, W> {
     }
 
     fn block(&mut self, block: u32) -> anyhow::Result<Ending> {
-        let mut place = 0;
-        let whole_plots = schedule::block(self.session.plan, self.session.seed, block);
-        for (nth, plot) in whole_plots.iter().flat_map(|whole| &whole.plots).enumerate() {
-            let seed = self.session.seed ^ (u64::from(block) << 32 | nth as u64);
-            let ending = self.plot(plot, block, place, seed)?;
-            if ending == Ending::Interrupted {
-                return Ok(ending);
+        let (mut place, mut nth) = (0, 0);
+        for whole in schedule::block(self.session.plan, self.session.seed, block) {
+            // Turned when the first trial needs it: a whole plot that an earlier session made is not set up again.
+            let mut turned = None;
+            for plot in &whole.plots {
+                let seed = self.session.seed ^ (u64::from(block) << 32 | nth);
+                let mut ready = |bench: &mut B| turned.get_or_insert_with(|| bench.turn(&whole.knobs)).clone();
+                let ending = self.plot(plot, &mut ready, block, place, seed)?;
+                if ending == Ending::Interrupted {
+                    return Ok(ending);
+                }
+                place += plot.cells.len() as u32;
+                nth += 1;
             }
-            place += plot.cells.len() as u32;
         }
         Ok(Ending::Done)
     }
 
-    fn plot(&mut self, plot: &schedule::Plot, block: u32, first: u32, seed: u64) -> anyhow::Result<Ending> {
+    fn plot(
+        &mut self,
+        plot: &schedule::Plot,
+        ready: &mut impl FnMut(&mut B) -> Result<(), TrialError>,
+        block: u32,
+        first: u32,
+        seed: u64,
+    ) -> anyhow::Result<Ending> {
         let mut ground = None;
         for (place, cell) in (first..).zip(&plot.cells) {
             let name = cell.name();
@@ -157,9 +175,9 @@ impl<B: Bench, W: Watcher> Run<'_, '_, B, W> {
                 continue;
             }
             self.watcher.before(&self.stand(block, &name));
-            let ground = ground.get_or_insert_with(|| self.bench.lay(&plot.memory, seed));
-            let found = match ground {
-                Ok(ground) => self.bench.trial(ground, self.session.plan, cell),
+            let lay = || ready(self.bench).and_then(|()| self.bench.lay(&plot.memory, seed));
+            let found = match ground.get_or_insert_with(lay) {
+                Ok(ground) => witnessed(self.bench, ground, self.session.plan, cell),
                 Err(error) => Err(error.clone()),
             };
             let outcome = match found {
@@ -189,6 +207,23 @@ impl<B: Bench, W: Watcher> Run<'_, '_, B, W> {
             next: next.to_owned(),
         }
     }
+}
+
+/// A trial with what the knobs read around it. One of them that somebody else has turned meanwhile fails it; what did change,
+/// such as a count of shared pages, is told as it was before, too.
+fn witnessed<B: Bench>(
+    bench: &mut B,
+    ground: &mut B::Ground,
+    plan: &Plan,
+    cell: &Cell,
+) -> Result<Finding, TrialError> {
+    let before = bench.witness()?;
+    let mut finding = bench.trial(ground, plan, cell)?;
+    let after = bench.witness()?;
+    let changed = before.into_iter().filter(|(name, value)| after.get(name) != Some(value));
+    finding.evidence.extend(changed.map(|(name, value)| (format!("{name}.before"), value)));
+    finding.evidence.extend(after);
+    Ok(finding)
 }
 
 #[cfg(test)]

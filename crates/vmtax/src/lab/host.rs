@@ -16,11 +16,13 @@ use vmtax_core::{
 use vmtax_machine::{
     Kvm,
     arena::{Arena, Cursor},
-    backing::{Memory, Standing},
+    backing::{Foundation, Memory, Standing},
     clock::Clock,
     interference::{Seen, Watch},
+    knob,
     lane::{Lane, LaneError, Native, Phase, run_phase},
     microvm::{Microvm, MicrovmError},
+    mthp::{self, Mthp},
 };
 
 use super::{Rig, TrialError};
@@ -31,6 +33,8 @@ const BATCHES: usize = 4;
 const STEADY_PASSES: usize = 2;
 /// Least share of an arena in transparent huge pages that goes without saying.
 pub(super) const FULL_COVERAGE: f64 = 0.99;
+/// Least share of memory in transparent pages of the size asked for without which a trial has failed.
+const MOST: f64 = 0.5;
 /// Disagreement of clocks, and change of frequency, that go without saying.
 pub(super) const CLOCK_LIMIT: f64 = 0.02;
 
@@ -45,6 +49,8 @@ pub struct HostRig<'a> {
     pub vcpus: usize,
     /// CPUs to bind them to; empty for none.
     pub pin: Vec<usize>,
+    /// The one size of transparent page that memory on `thp` is to stand on, where that is not 2 MiB.
+    pub size: Option<Mthp>,
     /// KVM, if it can be used.
     pub kvm: Option<Kvm>,
     /// Ends the run early when true.
@@ -63,6 +69,29 @@ pub struct HostRig<'a> {
 pub struct Ground {
     arena: Arena,
     standing: Standing,
+    /// How much of it stands on the size of transparent page that was asked for, where one was.
+    on_size: Option<mthp::Standing>,
+}
+
+impl Ground {
+    /// What proves its size of transparent page.
+    pub fn size_evidence(&self, size: Mthp) -> Vec<(String, String)> {
+        let known_by = |standing: mthp::Standing| match standing.evidence {
+            mthp::Evidence::Frames => "frames",
+            mthp::Evidence::Faults => "faults of the whole machine",
+        };
+        let facts = self.on_size.map(|standing| {
+            [("coverage", standing.coverage.to_string()), ("known_by", known_by(standing).to_owned())]
+        });
+        facts.into_iter().flatten().map(|(name, value)| (format!("{size}.{name}"), value)).collect()
+    }
+
+    /// That not all of it stands on that size.
+    pub fn size_caveat(&self, size: Mthp) -> Option<String> {
+        let coverage = self.on_size?.coverage;
+        let words = || format!("only {:.1} % of the memory is in transparent {} pages", coverage * 100.0, size.bytes());
+        (coverage < FULL_COVERAGE).then(words)
+    }
 }
 
 /// Both phases of a trial, and KVM's counters after each.
@@ -83,9 +112,19 @@ impl Rig for HostRig<'_> {
         if backing.pool().is_none() {
             self.spare = None;
         }
+        let foundation = match (backing, self.size) {
+            (Backing::Thp, Some(size)) => size.into(),
+            (Backing::Small | Backing::Thp | Backing::Huge2m | Backing::Huge1g, _) => Foundation::from(backing),
+        };
+        let host = knob::Host::default();
+        let before = self.size.and_then(|size| size.faults(&host));
         let memory =
-            Memory::allocate(backing, Bytes(self.layout.bytes())).map_err(|e| TrialError::Failed(chain(&e)))?;
-        self.laid(memory, seed)
+            Memory::allocate(foundation, Bytes(self.layout.bytes())).map_err(|e| TrialError::Failed(chain(&e)))?;
+        let on_size = match foundation {
+            Foundation::Mthp(size) => Some(proved(size, size.standing(&host, &memory, before))?),
+            Foundation::Backing(_) => None,
+        };
+        self.laid(memory, on_size, seed)
     }
 
     fn clear(&mut self, ground: Ground) {
@@ -131,10 +170,10 @@ impl Rig for HostRig<'_> {
 impl HostRig<'_> {
     /// Lays the memory of `ground` out anew, for the probe and layout that the rig has now: the same frames, other contents.
     pub fn relay(&self, ground: Ground, seed: u64) -> Result<Ground, TrialError> {
-        self.laid(ground.arena.into_memory(), seed)
+        self.laid(ground.arena.into_memory(), ground.on_size, seed)
     }
 
-    fn laid(&self, memory: Memory, seed: u64) -> Result<Ground, TrialError> {
+    fn laid(&self, memory: Memory, on_size: Option<mthp::Standing>, seed: u64) -> Result<Ground, TrialError> {
         let failed = |error: &dyn std::error::Error| TrialError::Failed(chain(error));
         let standing = memory.standing().map_err(|e| TrialError::Failed(format!("reading /proc/self/smaps: {e}")))?;
         // Sizes below 2 MiB do not show in AnonHugePages; only the mapping's own mark rules them out.
@@ -146,7 +185,7 @@ impl HostRig<'_> {
         }
         let shares = (self.vcpus * BATCHES) as u64;
         let arena = Arena::new(memory, self.layout, self.probe, seed, shares).map_err(|e| failed(&e))?;
-        Ok(Ground { arena, standing })
+        Ok(Ground { arena, standing, on_size })
     }
 
     fn native(&self, ground: &Ground) -> Result<(Course, Seen), TrialError> {
@@ -204,17 +243,31 @@ impl HostRig<'_> {
         Measurement {
             batches_ns: accesses,
             first_pass_ns: first / course.first.batches.len() as f64,
-            caveats: caveats(setting, &evidence, &interference),
+            caveats: caveats(setting, self.size, &evidence, &interference),
             evidence,
             interference,
         }
     }
 }
 
+/// Memory that stands for the most part on something else is not what its setting says.
+fn proved(size: Mthp, standing: Option<mthp::Standing>) -> Result<mthp::Standing, TrialError> {
+    let standing = standing.ok_or_else(|| {
+        TrialError::Failed(format!("nothing shows what memory on {size} stands on: neither /proc/kpageflags nor its counts"))
+    })?;
+    if standing.coverage < MOST {
+        let share = standing.coverage * 100.0;
+        let reason = format!("asked for {size}, but {share:.1} % of the memory is in pages of {}", size.bytes());
+        return Err(TrialError::Failed(reason));
+    }
+    Ok(standing)
+}
+
 /// What a reader must know; stolen time is judged by the lab, which may repeat the trial.
-fn caveats(setting: Setting, evidence: &Evidence, interference: &Interference) -> Vec<Caveat> {
+fn caveats(setting: Setting, size: Option<Mthp>, evidence: &Evidence, interference: &Interference) -> Vec<Caveat> {
     let mut caveats = Vec::new();
-    if setting.host == Backing::Thp && evidence.thp_coverage < FULL_COVERAGE {
+    // Coverage by another size is told by `Ground::size_caveat`.
+    if setting.host == Backing::Thp && size.is_none() && evidence.thp_coverage < FULL_COVERAGE {
         caveats.push(Caveat::ThpCoverage { share: evidence.thp_coverage });
     }
     if interference.clock_disagreement.abs() > CLOCK_LIMIT {

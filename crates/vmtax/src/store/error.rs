@@ -41,6 +41,15 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
+    /// Another process adds to a run.
+    #[error("run {run} is being measured by {}; wait until it ends",
+        .pid.map_or("a process that does not show itself".to_owned(), |pid| format!("process {pid}")))]
+    Claimed {
+        /// The run.
+        run: String,
+        /// Who.
+        pid: Option<u32>,
+    },
     /// There is no such run in it.
     #[error("no run {run} in {path}{}", .latest.as_ref().map_or(String::new(), |id| format!("; the latest is {id}")))]
     NoRun {

@@ -37,7 +37,8 @@ fn what_is_recorded_is_read_again() {
     let third = Journal::open(&host).unwrap();
     assert_eq!(
         third.changes()[0],
-        Change { knob: KNOB, old: 8.into(), want: 16.into(), got: Some(20.into()), is_settled: false }
+        Change { knob: KNOB, old: 8.into(), want: 20.into(), got: Some(20.into()), is_settled: false },
+        "from here on it is a change from 8 to 20"
     );
     assert!(third.changes()[1].is_settled);
 

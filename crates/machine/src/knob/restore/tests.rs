@@ -34,6 +34,39 @@ fn only_what_was_borrowed_is_given_back() {
 }
 
 #[test]
+fn what_was_lent_is_taken_back_and_what_others_did_stays_theirs() {
+    let check = |old: u64, want: u64, got: Option<u64>, current: u64, expected| {
+        let got_value = got.map(Value::from);
+        let change = Change { knob: KNOB, old: old.into(), want: want.into(), got: got_value, is_settled: false };
+        assert_eq!(judge(&change, &current.into()), expected, "{old} -> {want}, got {got:?}, now {current}");
+    };
+    check(16, 0, Some(0), 0, Step::Write(Value::Count(16)));
+    check(24, 8, Some(8), 8, Step::Write(Value::Count(24)));
+    check(16, 0, Some(0), 8, Step::Write(Value::Count(24)));
+    check(24, 8, Some(8), 4, Step::LeaveAlone);
+    check(24, 8, Some(8), 24, Step::Nothing);
+    check(24, 8, Some(30), 30, Step::Nothing);
+    check(16, 0, None, 16, Step::Nothing);
+    check(16, 0, None, 20, Step::Nothing);
+    check(16, 0, None, 0, Step::Write(Value::Count(16)));
+    check(24, 8, None, 11, Step::Write(Value::Count(24)));
+    check(24, 8, None, 7, Step::LeaveAlone);
+}
+
+#[test]
+fn a_lowered_pool_that_gets_back_a_part_of_its_pages_gets_the_rest_later_and_no_more() {
+    let fake = FakeHost::new(12, 1);
+    let mut journal = Journal::open(&fake.host()).unwrap();
+    journal.intend(KNOB, 16.into(), 0.into()).unwrap();
+    journal.append(Record::Got { change: 0, value: 0.into() }).unwrap();
+    assert_eq!(restored(&fake), ["pool of 2 MiB pages: 12 written as 16, read back as 12"]);
+    assert!(fake.journal().exists(), "another start may find the memory");
+    fake.set_limit(PageSize::Large, 100);
+    assert_eq!(restored(&fake), ["pool of 2 MiB pages: 12 put back to 16"]);
+    assert_eq!((fake.persistent(PageSize::Large), fake.journal().exists()), (16, false));
+}
+
+#[test]
 fn a_switch_is_put_back_unless_somebody_else_has_set_it() {
     let check = |old: &str, want: &str, got: Option<&str>, current: &str, expected| {
         let knob = Knob::Switch(Switch::Thp);

@@ -137,7 +137,7 @@ fn share_memory(host: &knob::Host, needs: Vec<Need>, is_named: impl Fn(Backing) 
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::command) mod tests {
     use std::{fs, path::Path};
 
     use vmtax_core::units::PageSize;
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     /// A host of plain files with empty pools of 2 MiB and 1 GiB pages.
-    fn host(root: &Path, available_mib: u64) -> knob::Host {
+    pub fn host(root: &Path, available_mib: u64) -> knob::Host {
         for directory in ["hugepages-2048kB", "hugepages-1048576kB"] {
             let pool = root.join("sys/kernel/mm/hugepages").join(directory);
             fs::create_dir_all(&pool).unwrap();

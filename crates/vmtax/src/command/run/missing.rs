@@ -1,37 +1,183 @@
 //! Which cells of a plan cannot be measured on a host, and why.
 
+use std::collections::BTreeMap;
+
 use vmtax_core::{
     arena::Layout,
     availability::{self, Demand, Reserve},
     experiment::Missing,
-    host::Host,
-    plan::{Cell, Job, Plan},
+    factor::Hardness,
+    host::{Host, ThpMode},
+    plan::{Cell, Job, Plan, Setting},
+    setting::{self, Backing},
     units::{Bytes, PageSize},
 };
-use vmtax_machine::microvm;
+use vmtax_machine::{knob, microvm};
 
-/// Cells of `plan` that cannot be measured on `host`.
-pub fn on(host: &Host, plan: &Plan) -> Vec<Missing> {
-    let cells = plan.cells();
-    cells.iter().filter_map(|cell| judge(host, plan, cell)).collect()
+use super::reserve::Shortage;
+use crate::lab::knobs::{self, Obstacle};
+
+/// What is known of a host.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'h> {
+    /// Its facts, borrowed pages included.
+    pub facts: &'h Host,
+    /// Its knobs.
+    pub knobs: &'h knob::Host,
+    /// What could not be borrowed for the run.
+    pub shortages: &'h [Shortage],
 }
 
-fn judge(host: &Host, plan: &Plan, cell: &Cell) -> Option<Missing> {
-    let missing = |reason, remedy| Some(Missing { cell: cell.name(), reason, remedy });
-    let job = match plan.job(cell) {
-        Ok(job) => job,
-        Err(reason) => return missing(reason, "exclude it from the plan".to_owned()),
+/// Cells of `plan` that cannot be measured on a host.
+pub fn on(known: Known<'_>, plan: &Plan) -> Vec<Missing> {
+    let mut whole_plots = BTreeMap::new();
+    let mut judge = |cell: &Cell| {
+        let whole = cell.setting.stratum(Hardness::WholePlot);
+        let of_knobs: &Option<Obstacle> =
+            whole_plots.entry(whole.to_string()).or_insert_with(|| knobs::obstacle(known.knobs, &whole));
+        of_knobs.clone().or_else(|| obstacle(known, plan, cell))
     };
-    if let Err(error) = Layout::new(job.probe, job.size, job.stride) {
-        return missing(error.to_string(), "another size or stride in the plan".to_owned());
+    let missing = |(cell, Obstacle { reason, remedy }): (&Cell, Obstacle)| Missing { cell: cell.name(), reason, remedy };
+    plan.cells().iter().filter_map(|cell| Some((cell, judge(cell)?))).map(missing).collect()
+}
+
+/// What stands in the way of a cell whose knobs can be had.
+fn obstacle(known: Known<'_>, plan: &Plan, cell: &Cell) -> Option<Obstacle> {
+    let work = match work(plan, cell) {
+        Ok(work) => work,
+        Err(obstacle) => return Some(obstacle),
+    };
+    let memory = plan.memory(cell);
+    if let Some(obstacle) = knobs::obstacle_of_memory(known.knobs, &memory) {
+        return Some(obstacle);
     }
-    let availability = availability::availability(host, &[job.setting], demand(&job));
-    let obstacle = availability.unavailable().next()?;
-    missing(obstacle.reason.clone(), obstacle.remedy.clone())
+    let host = under(known.facts, &cell.setting, &memory);
+    let availability = availability::availability(&host, &[work.setting], work.demand);
+    let why = availability.unavailable().next()?;
+    let pool = work.setting.host.pool();
+    if pool.is_some() && knobs::sets_pool_of(plan, work.setting.host) {
+        return Some(Obstacle::new(&why.reason, "more pages in the plan, or leave this out of it with [[exclude]]"));
+    }
+    match known.shortages.iter().find(|shortage| Some(shortage.page) == pool) {
+        Some(shortage) => Some(shortage.obstacle.clone()),
+        None => Some(Obstacle::new(&why.reason, in_plan(&why.remedy))),
+    }
+}
+
+/// What a cell takes of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    /// Where it runs, on what.
+    pub setting: setting::Setting,
+    /// How much it takes.
+    pub demand: Demand,
+}
+
+/// What a cell takes, or why there is no such work on any host.
+pub fn work(plan: &Plan, cell: &Cell) -> Result<Work, Obstacle> {
+    let job = plan.job(cell).map_err(|reason| Obstacle::new(reason, "exclude it from the plan"))?;
+    match Layout::new(job.probe, job.size, job.stride) {
+        Ok(_) => Ok(Work { setting: job.setting, demand: demand(&job) }),
+        Err(error) => Err(Obstacle::new(error.to_string(), "another size or stride in the plan")),
+    }
 }
 
 /// What a job takes; its plot is laid once, and its tables are those of the guest that runs at the time.
 fn demand(job: &Job) -> Demand {
     let tables = if job.setting.guest.is_some() { microvm::low_bytes(job.size, PageSize::Small) } else { Bytes(0) };
     Demand { arena: job.size, tables, vcpus: job.vcpus, reserve: Reserve::No }
+}
+
+/// The host as it will be when the knobs of a cell are set.
+fn under(facts: &Host, setting: &Setting, memory: &Setting) -> Host {
+    let mut host = facts.clone();
+    if let Some(thp) = &mut host.thp {
+        // What memory gets under a mode that the plan sets is what it measures: evidence, not an obstacle.
+        if setting.named("thp").is_some() {
+            thp.enabled = ThpMode::Madvise;
+        }
+        if knobs::size_of(memory).is_some() {
+            (thp.enabled, thp.sizes) = (ThpMode::Madvise, Vec::new());
+        }
+    }
+    for backing in [Backing::Huge2m, Backing::Huge1g] {
+        let name = format!("pool_{backing}");
+        let level = setting.named(&name).and_then(|level| level.count());
+        let pool = host.pools.iter_mut().find(|pool| Some(pool.page) == backing.pool());
+        if let (Some(pages), Some(pool)) = (level, pool) {
+            let used = pool.total.saturating_sub(pool.free);
+            (pool.total, pool.free, pool.surplus) = (pages, pages.saturating_sub(used), 0);
+        }
+    }
+    host
+}
+
+/// A remedy in arguments of `vmtax matrix`, for who writes a plan.
+fn in_plan(remedy: &str) -> String {
+    match remedy.split_once(' ') {
+        Some(("--size", size)) => format!("size = \"{size}\" in the plan"),
+        Some(("--vcpus", vcpus)) => format!("at most {vcpus} vcpus in the plan"),
+        Some(_) | None => remedy.replace("add --reserve (as root)", "vmtax run --reserve (as root)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use vmtax_core::host::{Memory, Pool, Thp};
+
+    use super::*;
+    use crate::command::matrix::pools;
+
+    fn host() -> Host {
+        let pool = Pool { page: PageSize::Large, total: 4, free: 3, reserved: 0, surplus: 0 };
+        let thp = Thp { enabled: ThpMode::Never, defrag: None, shmem: None, pmd: None, sizes: Vec::new() };
+        let memory = Memory { available: Some(Bytes(8 << 30)), ..Memory::default() };
+        Host { pools: vec![pool], thp: Some(thp), memory, ..Host::default() }
+    }
+
+    fn missing(factors: &str, shortages: &[Shortage]) -> Vec<String> {
+        let text = format!("[factors]\n{factors}\n[[workload]]\nprobe = \"chase\"\nsize = \"8M\"\n");
+        let plan = Plan::parse("plan.toml", &text).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let knobs = pools::tests::host(directory.path(), 8 << 10);
+        let thp = knobs.sys.join("kernel/mm/transparent_hugepage");
+        fs::create_dir_all(&thp).unwrap();
+        fs::write(thp.join("enabled"), "always madvise [never]").unwrap();
+        let known = Known { facts: &host(), knobs: &knobs, shortages };
+        on(known, &plan).iter().map(|m| format!("{}: {}; {}", m.cell, m.reason, m.remedy)).collect()
+    }
+
+    #[test]
+    fn a_pool_that_is_too_small_is_remedied_by_vmtax_run() {
+        let got = missing("host = [\"2m\"]", &[]);
+        assert_eq!(
+            got[0],
+            "chase host=2m: 4 pages of 2 MiB needed, 3 free; vmtax run --reserve (as root), or: \
+             echo 5 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+        );
+        let short = Shortage { page: PageSize::Large, obstacle: Obstacle::new("the kernel granted 2", "ask for less") };
+        assert_eq!(missing("host = [\"2m\"]", &[short])[0], "chase host=2m: the kernel granted 2; ask for less");
+    }
+
+    #[test]
+    fn cells_are_judged_on_the_host_as_the_plan_sets_it() {
+        assert_eq!(missing("host = [\"2m\"]\npool_2m = [5]", &[]), [""; 0]);
+        let got = missing("host = [\"2m\"]\npool_2m = [5, 2]", &[]);
+        assert_eq!(
+            got,
+            ["chase host=2m pool_2m=2: 4 pages of 2 MiB needed, 1 free; \
+              more pages in the plan, or leave this out of it with [[exclude]]"]
+        );
+        assert_eq!(missing("host = [\"thp\"]", &[]).len(), 2, "switched off, and so is the twin");
+        assert_eq!(missing("host = [\"thp\"]\nthp = [\"always\", \"never\"]", &[]), [""; 0]);
+    }
+
+    #[test]
+    fn remedies_speak_of_the_plan() {
+        assert_eq!(in_plan("--size 512M"), "size = \"512M\" in the plan");
+        assert_eq!(in_plan("--vcpus 2"), "at most 2 vcpus in the plan");
+        assert_eq!(in_plan("free some memory"), "free some memory");
+    }
 }

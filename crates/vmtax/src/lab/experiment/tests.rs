@@ -25,6 +25,7 @@ blocks = 7
 ";
 
 /// A trial takes a second. Guests take half as long again, transparent pages 20 % off; a block doubles everything.
+#[derive(Default)]
 struct Mock {
     now: Duration,
     /// Trials until somebody interrupts.
@@ -33,16 +34,41 @@ struct Mock {
     slower: f64,
     laid: Vec<(String, u64)>,
     alive: i32,
+    /// Whole plots as they were set.
+    turns: Vec<String>,
+    knobs: String,
+    /// Levels that cannot be had.
+    refused: Option<&'static str>,
+    /// Trials after which somebody else turns a knob.
+    meddled_after: Option<usize>,
+    trials: usize,
 }
 
 impl Mock {
     fn new(patience: usize) -> Mock {
-        Mock { now: Duration::ZERO, patience, slower: 1.0, laid: Vec::new(), alive: 0 }
+        Mock { now: Duration::ZERO, patience, slower: 1.0, laid: Vec::new(), alive: 0, ..Mock::default() }
     }
 }
 
 impl Bench for Mock {
     type Ground = ();
+
+    fn turn(&mut self, knobs: &Setting) -> Result<(), TrialError> {
+        if self.refused.is_some_and(|level| knobs.to_string() == level) {
+            return Err(TrialError::Failed("it does not turn; turn it harder".to_owned()));
+        }
+        self.turns.push(knobs.to_string());
+        self.knobs = knobs.to_string();
+        Ok(())
+    }
+
+    fn witness(&self) -> Result<BTreeMap<String, String>, TrialError> {
+        if self.meddled_after.is_some_and(|trials| self.trials > trials) {
+            return Err(TrialError::Failed("somebody else has turned it".to_owned()));
+        }
+        let shared = ("shared".to_owned(), self.trials.to_string());
+        Ok(BTreeMap::from([("knob".to_owned(), self.knobs.clone()), shared]))
+    }
 
     fn lay(&mut self, memory: &Setting, seed: u64) -> Result<(), TrialError> {
         self.laid.push((memory.to_string(), seed));
@@ -60,6 +86,7 @@ impl Bench for Mock {
         }
         self.patience -= 1;
         self.now += Duration::from_secs(1);
+        self.trials += 1;
         let has = |factor, word| cell.setting.level(factor) == Some(Level::Word(word));
         let venue = if has("venue", "microvm") { 1.5 * self.slower } else { 1.0 };
         let host = if has("host", "thp") { 0.8 } else { 1.0 };
@@ -142,6 +169,65 @@ fn a_run_interrupted_anywhere_ends_with_the_same_schedule_and_layouts() {
         let record = session(&store, &id, &mut resumed);
         assert_eq!((&record.trials, record.ending), (&expected, Some(Ending::Done)), "after {patience}");
         assert!(uninterrupted.laid.ends_with(&resumed.laid) && resumed.alive == 0, "after {patience}");
+    }
+}
+
+const KNOBS: &str = "\
+[factors]
+thp = [\"always\", \"never\"]
+host = [\"4k\", \"thp\"]
+[[workload]]
+probe = \"chase\"
+[replication]
+blocks = 3
+";
+
+#[test]
+fn knobs_are_turned_once_for_a_whole_plot_and_read_back_around_every_trial() {
+    let (_directory, store, id) = begun(KNOBS, &[]);
+    let mut mock = Mock::new(usize::MAX);
+    let record = session(&store, &id, &mut mock);
+    assert_eq!(mock.turns.len(), 6, "two whole plots in three blocks: {:?}", mock.turns);
+    for trial in &record.trials {
+        let Outcome::Ok(finding) = &trial.outcome else { panic!("{trial:?}") };
+        assert!(trial.cell.contains(&finding.evidence["knob"]), "{trial:?}");
+        let count = |name: &str| finding.evidence[name].parse::<usize>().unwrap();
+        assert_eq!(count("shared"), count("shared.before") + 1, "what changed is told before and after");
+        assert!(!finding.evidence.contains_key("knob.before"));
+    }
+}
+
+#[test]
+fn a_knob_that_cannot_be_had_fails_its_whole_plot_and_the_run_goes_on_with_the_rest() {
+    let (_directory, store, id) = begun(KNOBS, &[]);
+    let record = session(&store, &id, &mut Mock { refused: Some("thp=never"), ..Mock::new(usize::MAX) });
+    assert_eq!((record.trials.len(), record.ending), (15, Some(Ending::Done)));
+    for trial in &record.trials {
+        assert_eq!(trial.outcome.is_failed(), trial.cell.contains("thp=never"), "{trial:?}");
+    }
+    assert!(record.failures().all(|(_, reason)| reason == "it does not turn; turn it harder"));
+}
+
+#[test]
+fn a_knob_that_somebody_else_turns_in_a_trial_fails_it() {
+    let (_directory, store, id) = begun(KNOBS, &[]);
+    let record = session(&store, &id, &mut Mock { meddled_after: Some(4), ..Mock::new(usize::MAX) });
+    let failed: Vec<bool> = record.trials.iter().map(|trial| trial.outcome.is_failed()).collect();
+    assert_eq!(failed, (0..15).map(|nth| nth >= 4).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_resumed_run_turns_only_what_is_left_to_be_measured() {
+    let (_directory, store, id) = begun(KNOBS, &[]);
+    let mut uninterrupted = Mock::new(usize::MAX);
+    session(&store, &id, &mut uninterrupted);
+    for patience in [0, 1, 3, 7, 14] {
+        let (_directory, store, id) = begun(KNOBS, &[]);
+        session(&store, &id, &mut Mock::new(patience));
+        let mut resumed = Mock::new(usize::MAX);
+        let record = session(&store, &id, &mut resumed);
+        assert_eq!((record.trials.len(), record.ending), (15, Some(Ending::Done)));
+        assert!(uninterrupted.turns.ends_with(&resumed.turns), "after {patience}: {:?}", resumed.turns);
     }
 }
 

@@ -1,0 +1,73 @@
+//! The host while a plan runs: its knobs, the pages borrowed for it, and how it is put back.
+
+use vmtax_core::{experiment::Missing, host, plan::Plan};
+use vmtax_machine::knob::{Contention, Error, Host, Lease};
+
+use super::{
+    missing::{self, Known},
+    reserve::{self, Shortage},
+};
+use crate::{
+    lab::knobs::{Knobs, knobs},
+    output,
+};
+
+/// The right to change what the plan needs changed. Dropped, it puts everything back as well, without a word.
+#[derive(Debug)]
+pub struct Hold {
+    host: Host,
+    knobs: Knobs,
+    shortages: Vec<Shortage>,
+}
+
+/// That the host is back, line by line.
+#[derive(Debug)]
+pub struct Released(Vec<String>);
+
+impl Hold {
+    /// Takes a lease where the plan varies a knob, or pages are to be borrowed; otherwise nothing is locked.
+    ///
+    /// # Errors
+    /// Somebody else holds the host, or it may not be changed.
+    pub fn take(host: Host, plan: &Plan, reserve: bool) -> Result<Hold, Error> {
+        let needs_lease = reserve || !knobs(plan).is_empty();
+        let mut lease = needs_lease.then(|| Lease::acquire(host.clone(), Contention::Refuse)).transpose()?;
+        for outcome in lease.iter().flat_map(Lease::recovered) {
+            output::note(format!("left by an earlier run: {outcome}"));
+        }
+        let shortages = match &mut lease {
+            Some(lease) if reserve => reserve::borrow(lease, plan)?,
+            Some(_) | None => Vec::new(),
+        };
+        Ok(Hold { knobs: Knobs::of(plan, host.clone(), lease), host, shortages })
+    }
+
+    /// The knobs, to be turned.
+    pub fn knobs(&mut self) -> &mut Knobs {
+        &mut self.knobs
+    }
+
+    /// Cells that cannot be measured on the host as it is held.
+    pub fn missing(&self, facts: &host::Host, plan: &Plan) -> Vec<Missing> {
+        missing::on(Known { facts, knobs: &self.host, shortages: &self.shortages }, plan)
+    }
+
+    /// Puts everything back.
+    ///
+    /// # Errors
+    /// Something is not.
+    pub fn release(self) -> Result<Released, Error> {
+        self.knobs.release().map(Released)
+    }
+}
+
+impl Released {
+    /// Tells the user.
+    pub fn say(self) {
+        if self.0.is_empty() {
+            return output::note("No host setting was changed.");
+        }
+        output::note("Host settings changed for the run, and what became of them:");
+        self.0.iter().for_each(|line| output::note(format!("  {line}")));
+    }
+}
