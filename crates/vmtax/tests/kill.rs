@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use host::{AS_NOBODY, Ran, has_kvm, has_pool, has_root, pool, public_copy, run, under, vmtax};
+use host::{AS_NOBODY, Ran, has_kvm, has_pool, has_root, pool, public_copy, random, run, under, vmtax};
 use rusqlite::{Connection, OpenFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -318,12 +318,4 @@ fn wait_until(is_so: impl Fn() -> bool, what: &str) {
 
 fn pid(raw: u32) -> Pid {
     Pid::from_raw(raw.try_into().unwrap()).unwrap()
-}
-
-/// splitmix64 (Steele, Lea, Flood 2014): the first number after `seed`.
-fn random(seed: u64) -> u64 {
-    let mut z = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -140,3 +140,51 @@ fn an_interrupted_run_prints_what_it_has_and_how_to_go_on() {
     assert!(ran.stdout.contains(", interrupted\n"), "{ran:?}");
     assert!(ran.stderr.contains(&format!("go on with: vmtax run --resume {}", latest(&db))), "{ran:?}");
 }
+
+#[test]
+fn a_run_is_resumed_by_one_session_at_a_time() {
+    let (_directory, db, plan) = place(3000);
+    let first = started(&db, &format!("run {plan}"));
+    let id = latest(&db);
+    let second = with(&db, &format!("run --resume {id}"));
+    assert_eq!(second.code, Some(2), "{second:?}");
+    let expected = format!("error: run {id} is being measured by process {}; wait until it ends\n", first.id());
+    assert_eq!(second.stderr, expected);
+    kill_process(Pid::from_child(&first), Signal::INT).unwrap();
+    assert_eq!(first.wait_with_output().unwrap().status.code(), Some(130));
+}
+
+#[test]
+fn a_matrix_run_is_not_resumed() {
+    let (_directory, db, _) = place(1);
+    with(&db, "matrix --guest none --host 4k --size 2M --blocks 1").ok();
+    let id: String =
+        Connection::open(&db).unwrap().query_row("SELECT id FROM runs", [], |row| row.get(0)).unwrap();
+    let ran = with(&db, &format!("run --resume {id}"));
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let expected = format!("error: run {id} is one of vmtax matrix, and matrix runs are not resumed\nhelp: ");
+    assert!(ran.stderr.starts_with(&expected), "{ran:?}");
+}
+
+#[test]
+fn a_regression_beyond_the_gate_is_exit_code_1() {
+    let (_directory, db, plan) = place(3);
+    with(&db, &format!("run {plan}")).ok();
+    let first = latest(&db);
+    with(&db, &format!("run {plan}")).ok();
+    let connection = Connection::open(&db).unwrap();
+    let second: String =
+        connection.query_row("SELECT id FROM experiments WHERE id <> ?1", [&first], |row| row.get(0)).unwrap();
+    // A hundredfold stands out of any noise; in one cell, so that the others cannot be meant.
+    let slower = "UPDATE experiment_trials SET outcome = json_set(outcome, '$.metrics[0].value',
+        100 * json_extract(outcome, '$.metrics[0].value')) WHERE run = ?1 AND cell = 'chase host=4k stride=256'";
+    assert_eq!(connection.execute(slower, [&second]).unwrap(), 3);
+    let ran = with(&db, &format!("compare {first} {second} --gate 2000%"));
+    assert_eq!(ran.code, Some(2), "a gate is below 100 %: {ran:?}");
+    let ran = with(&db, &format!("compare {first} {second} --gate 99%"));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.starts_with("regression beyond 99 %: chase host=4k stride=256: +"), "{ran:?}");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    let back = with(&db, &format!("compare {second} {first} --gate 99%"));
+    assert_eq!(back.code, Some(0), "the other way it is an improvement: {back:?}");
+}

@@ -120,7 +120,7 @@ fn dry_run(args: &RunArgs, plan: &Plan, seed: u64) -> String {
     let host = knob::Host::default();
     let missing = missing::on(Known { facts: &facts::host(), knobs: &host, shortages: &[] }, plan);
     let changes = experiment::Changes {
-        turned: changes::turned(&host, plan),
+        turned: changes::turned(&host, plan, &missing),
         loans: changes::loans(&host, plan),
         is_reserving: args.reserve,
     };

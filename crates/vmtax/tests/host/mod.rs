@@ -116,3 +116,11 @@ pub fn public_copy() -> (TempDir, PathBuf) {
 
 /// Another user than root, without root's groups.
 pub const AS_NOBODY: &[&str] = &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+
+/// splitmix64 (Steele, Lea, Flood 2014): the first number after `seed`.
+pub fn random(seed: u64) -> u64 {
+    let mut z = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

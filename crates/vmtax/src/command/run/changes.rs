@@ -1,31 +1,42 @@
 //! What a plan would change on this host: for `--dry-run`, and for nobody else.
 
-use vmtax_core::{plan::Plan, units::PageSize};
+use std::collections::BTreeSet;
+
+use vmtax_core::{
+    experiment::Missing,
+    factor::Level,
+    plan::{Cell, Plan, Varied},
+    units::PageSize,
+};
 use vmtax_machine::{
-    knob::{Host, Pool, Position},
-    mthp,
+    knob::{Host, Pool, Position, Switch},
+    mthp::Mthp,
 };
 use vmtax_report::experiment::{Loan, Turned};
 
 use super::reserve;
 use crate::lab::knobs;
 
-/// Every setting that the plan varies, with what it is now.
-pub fn turned(host: &Host, plan: &Plan) -> Vec<Turned> {
+/// Every setting that the cells of the plan vary, with what it is now.
+pub fn turned(host: &Host, plan: &Plan, missing: &[Missing]) -> Vec<Turned> {
+    let is_there = |cell: &Cell| missing.iter().all(|missing| missing.cell != cell.name());
+    let cells: Vec<Cell> = plan.cells().into_iter().filter(is_there).collect();
     let now = |name| match knobs::knob(name).map(|knob| Position::now(host, knob)) {
         Some(Ok(position)) => position.value.to_string(),
         Some(Err(_)) | None => "not here".to_owned(),
     };
-    let factor = |varied: &vmtax_core::plan::Varied| {
+    let factor = |varied: &Varied| {
         let file = varied.factor.changes?;
-        let levels = varied.levels.iter().map(ToString::to_string).collect();
-        Some(Turned { factor: varied.factor.name.to_owned(), file: file.to_owned(), now: now(varied.factor.name), levels })
+        let name = varied.factor.name;
+        let is_set = |level: &&Level| cells.iter().any(|cell| cell.setting.named(name) == Some(**level));
+        let levels: Vec<String> = varied.levels.iter().filter(is_set).map(ToString::to_string).collect();
+        (!levels.is_empty()).then(|| Turned { factor: name.to_owned(), file: file.to_owned(), now: now(name), levels })
     };
     let factors = plan.factors.iter().filter_map(factor);
-    let mut sizes: Vec<_> = plan.cells().iter().filter_map(|cell| knobs::size_of(&plan.memory(cell))).collect();
+    let mut sizes: Vec<_> = cells.iter().filter_map(|cell| knobs::size_of(&plan.memory(cell))).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let size = |size: mthp::Mthp| Turned {
+    let size = |size: Mthp| Turned {
         factor: format!("host={size}"),
         file: "/sys/kernel/mm/transparent_hugepage/hugepages-*kB/enabled".to_owned(),
         now: words(host),
@@ -36,7 +47,7 @@ pub fn turned(host: &Host, plan: &Plan) -> Vec<Turned> {
 
 /// What `--reserve` would borrow.
 pub fn loans(host: &Host, plan: &Plan) -> Vec<Loan> {
-    let loan = |(page, amounts): (PageSize, std::collections::BTreeSet<u64>)| {
+    let loan = |(page, amounts): (PageSize, BTreeSet<u64>)| {
         let pages = amounts.last().copied().unwrap_or(0);
         let free = Pool::read(host, page).map_or(0, Pool::available);
         (free < pages).then_some(Loan { page, pages, free })
@@ -46,8 +57,8 @@ pub fn loans(host: &Host, plan: &Plan) -> Vec<Loan> {
 
 /// What the switches of all sizes say now: `never, inherit for 2 MiB`.
 fn words(host: &Host) -> String {
-    let read = |size: mthp::Mthp| Some((size, vmtax_machine::knob::Switch::Mthp(size).read(host).ok()?));
-    let on: Vec<String> = mthp::Mthp::all()
+    let read = |size: Mthp| Some((size, Switch::Mthp(size).read(host).ok()?));
+    let on: Vec<String> = Mthp::all()
         .filter_map(read)
         .filter(|(_, word)| word != "never")
         .map(|(size, word)| format!("{word} for {}", size.bytes()))

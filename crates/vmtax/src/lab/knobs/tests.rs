@@ -91,7 +91,8 @@ fn whole_plots_that_cannot_be_had_are_known_before_the_run() {
     let nested = verdicts(&host, "nested_paging = [\"on\", \"off\"]");
     assert_eq!(nested[0], none(""), "natively nested paging means nothing");
     for (_, obstacle) in &nested[1..] {
-        assert_eq!(obstacle.as_ref().unwrap().reason, "cannot turn nested paging: KVM is not loaded");
+        let expected = "cannot turn nested paging: neither kvm_intel nor kvm_amd is loaded";
+        assert_eq!(obstacle.as_ref().unwrap().reason, expected);
     }
     for (path, text) in [("ept", "Y"), ("../initstate", "live"), ("../refcnt", "0")] {
         file(&directory, &format!("sys/module/kvm_intel/parameters/{path}"), text);
