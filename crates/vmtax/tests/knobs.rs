@@ -179,7 +179,7 @@ enum Victim {
 
 #[test]
 fn thirty_kills_at_random_moments_leave_the_host_as_it_was_and_every_trial_once() {
-    const BLOCKS: u32 = 1;
+    const BLOCKS: u32 = 2;
     let Some(_host) = the_host() else { return };
     let (begun, mut changed, mut interrupted) = (Instant::now(), 0, 0);
     let whole = Place::new(KNOBS, BLOCKS);
@@ -258,6 +258,45 @@ fn knobs_are_evidence_of_every_trial_and_the_run_says_what_it_changed_and_that_i
 impl Place {
     fn run_without_results(&self, arguments: &str) -> String {
         run(&mut vmtax(arguments)).ok()
+    }
+}
+
+#[test]
+fn a_pool_that_has_pages_is_lowered_for_the_run_and_gets_them_back_also_after_sigkill() {
+    let Some(_host) = the_host() else { return };
+    let before = settings_of_a_free_host();
+    let pages = pool();
+    let back = Pages(pages);
+    fs::write(host::POOL, (pages + 5).to_string()).unwrap();
+    let text = KNOBS.replace("pool_2m = [4, 6]", "pool_2m = [0]").replace("\"4k\", \"2m\"", "\"4k\"");
+    let place = Place::new(&text, 1);
+    let said = place.run(&format!("run {}", place.plan)).stderr;
+    assert!(said.contains(&format!("  pool of 2 MiB pages: 0 put back to {}\n", pages + 5)), "{said}");
+    for victims in [1, 2] {
+        let place = Place::new(&text, 100_000);
+        let mut run = Run::start(&place);
+        let guardian = run.guardian().unwrap();
+        wait_until(|| pool() == 0, "the pool is lowered");
+        if victims == 2 {
+            kill_process(guardian, Signal::KILL).unwrap();
+        }
+        run.kill();
+        run.0.wait().unwrap();
+        if victims == 2 {
+            host::run(&mut vmtax("restore")).ok();
+        }
+        wait_until(|| pool() == pages + 5, "the pool has its pages again");
+    }
+    drop(back);
+    assert_eq!(settings(), before);
+}
+
+/// Pages that the pool goes back to.
+struct Pages(u64);
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        let _ = fs::write(host::POOL, self.0.to_string());
     }
 }
 

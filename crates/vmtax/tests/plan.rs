@@ -158,8 +158,7 @@ fn a_run_is_resumed_by_one_session_at_a_time() {
 fn a_matrix_run_is_not_resumed() {
     let (_directory, db, _) = place(1);
     with(&db, "matrix --guest none --host 4k --size 2M --blocks 1").ok();
-    let id: String =
-        Connection::open(&db).unwrap().query_row("SELECT id FROM runs", [], |row| row.get(0)).unwrap();
+    let id: String = Connection::open(&db).unwrap().query_row("SELECT id FROM runs", [], |row| row.get(0)).unwrap();
     let ran = with(&db, &format!("run --resume {id}"));
     assert_eq!(ran.code, Some(2), "{ran:?}");
     let expected = format!("error: run {id} is one of vmtax matrix, and matrix runs are not resumed\nhelp: ");

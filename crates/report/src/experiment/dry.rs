@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fmt::Write};
 
 use vmtax_core::{
+    availability::Reserve,
     experiment::Missing,
     factor::FACTORS,
     plan::{Cell, Plan, Replication, schedule},
@@ -13,14 +14,14 @@ use vmtax_core::{
 use crate::wrap::{item, wrapped};
 
 /// What a run would change on a host.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Changes {
     /// Settings that the plan varies.
     pub turned: Vec<Turned>,
     /// Pages that its memory lacks.
     pub loans: Vec<Loan>,
     /// Whether they would be borrowed (`--reserve`).
-    pub is_reserving: bool,
+    pub reserve: Reserve,
 }
 
 /// A setting of the host that a plan varies.
@@ -113,12 +114,12 @@ fn guess(plan: &Plan, cells: &[Cell]) -> String {
 
 /// Every setting of the host that would be changed, with what it is now.
 fn changed(changes: &Changes) -> String {
-    let Changes { turned, loans, is_reserving } = changes;
+    let Changes { turned, loans, reserve } = changes;
     let mut lines: Vec<String> = Vec::new();
     for Turned { factor, file, now, levels } in turned {
         lines.push(item("- ", &format!("{factor}: {}; now {now} ({file})", levels.join(", "))));
     }
-    for Loan { page, pages, free } in loans.iter().filter(|_| *is_reserving) {
+    for Loan { page, pages, free } in loans.iter().filter(|_| *reserve == Reserve::Yes) {
         let more = pages - free;
         let text = format!("pool of {} pages: {more} more borrowed, for the {pages} the plan needs", page.prose());
         lines.push(item("- ", &text));
@@ -127,9 +128,9 @@ fn changed(changes: &Changes) -> String {
         true => "\nHost settings changed and put back: none\n".to_owned(),
         false => format!("\nHost settings changed and put back\n{}", lines.concat()),
     };
-    for Loan { page, pages, free } in loans.iter().filter(|_| !*is_reserving) {
+    for Loan { page, pages, free } in loans.iter().filter(|_| *reserve == Reserve::No) {
         let page = page.prose();
-        let note = format!("({pages} pages of {page} are needed, {free} are free; --reserve would borrow the rest.)");
+        let note = format!("({pages} pages of {page} needed, {free} free; --reserve would borrow the rest.)");
         text.push_str(&wrapped("", " ", &note));
     }
     text
@@ -144,4 +145,49 @@ fn demands(plan: &Plan, cells: &[Cell]) -> Vec<(&'static str, &'static str)> {
         names.extend(plan.parameters(cell).iter().map(|(name, _)| *name));
     }
     FACTORS.iter().filter(|f| names.contains(f.name)).map(|f| (f.name, f.evidence)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = "[factors]\nhost = [\"4k\", \"2m\"]\nthp = [\"always\", \"never\"]\n\
+                        [[workload]]\nprobe = \"chase\"\nsize = \"8M\"\n[replication]\nblocks = 2\n";
+
+    fn changes(reserve: Reserve) -> Changes {
+        let turned = Turned {
+            factor: "thp".to_owned(),
+            file: "/sys/kernel/mm/transparent_hugepage/enabled".to_owned(),
+            now: "madvise".to_owned(),
+            levels: vec!["always".to_owned(), "never".to_owned()],
+        };
+        let loan = Loan { page: PageSize::Large, pages: 4, free: 1 };
+        Changes { turned: vec![turned], loans: vec![loan], reserve }
+    }
+
+    #[test]
+    fn a_dry_run_tells_every_setting_with_what_it_is_now_and_what_it_would_be() {
+        let plan = Plan::parse("plan.toml", PLAN).unwrap();
+        let text = dry_run(&plan, 7, &[], &changes(Reserve::Yes));
+        let expected = "\nHost settings changed and put back\n\
+             - thp: always, never; now madvise (/sys/kernel/mm/transparent_hugepage/enabled)\n\
+             - pool of 2 MiB pages: 3 more borrowed, for the 4 the plan needs\n\n";
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("\n  with thp=never\n    on host=2m size=8M\n      chase host=2m thp=never\n"), "{text}");
+        assert!(text.contains("\n- chase: 5 trials, "), "{text}");
+        assert!(text.contains("\n- thp: the setting read back, before and after each trial\n"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let text = dry_run(&plan, 7, &[], &changes(Reserve::No));
+        let note = "(4 pages of 2 MiB needed, 1 free; --reserve would borrow the rest.)\n";
+        assert!(text.contains(note) && !text.contains("more borrowed"), "{text}");
+    }
+
+    #[test]
+    fn whole_plots_of_missing_cells_alone_are_not_in_the_order() {
+        let plan = Plan::parse("plan.toml", PLAN).unwrap();
+        let cells = plan.cells().into_iter().filter(|cell| cell.name().contains("thp=never"));
+        let gone = |cell: Cell| Missing { cell: cell.name(), reason: "no".to_owned(), remedy: "none".to_owned() };
+        let text = dry_run(&plan, 7, &cells.map(gone).collect::<Vec<_>>(), &changes(Reserve::No));
+        assert!(text.contains("  with thp=always\n") && !text.contains("  with thp=never\n"), "{text}");
+    }
 }

@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::Context;
 use vmtax_core::{
+    availability::Reserve,
     experiment::{Missing, Record, Trial},
     plan::{Plan, Replication},
     run::Ending,
@@ -30,8 +31,8 @@ use crate::{
 
 mod changes;
 mod hold;
+mod loan;
 mod missing;
-mod reserve;
 mod source;
 
 /// Measures what a plan says, or what is left of it.
@@ -97,7 +98,7 @@ fn still_there(record: &Record, missing: &[Missing]) -> Result<(), Refusal> {
 
 /// The host as the plan needs it; none when a signal came first.
 fn held(args: &RunArgs, plan: &Plan, signals: &Signals) -> anyhow::Result<Option<Hold>> {
-    let hold = match Hold::take(knob::Host::default(), plan, args.reserve) {
+    let hold = match Hold::take(knob::Host::default(), plan, reserve(args)) {
         // The kernel cuts a raise of a pool short when a signal comes.
         Err(_) if signals.exit_code().is_some() => return Ok(None),
         hold => hold.context("cannot set up the host for the run")?,
@@ -111,6 +112,10 @@ fn held(args: &RunArgs, plan: &Plan, signals: &Signals) -> anyhow::Result<Option
     }
 }
 
+fn reserve(args: &RunArgs) -> Reserve {
+    if args.reserve { Reserve::Yes } else { Reserve::No }
+}
+
 fn stopped(signals: &Signals) -> anyhow::Result<ExitCode> {
     output::note("Interrupted before anything was measured.");
     Ok(signals.exit_code().map_or(ExitCode::FAILURE, ExitCode::from))
@@ -122,7 +127,7 @@ fn dry_run(args: &RunArgs, plan: &Plan, seed: u64) -> String {
     let changes = experiment::Changes {
         turned: changes::turned(&host, plan, &missing),
         loans: changes::loans(&host, plan),
-        is_reserving: args.reserve,
+        reserve: reserve(args),
     };
     experiment::dry_run(plan, seed, &missing, &changes)
 }

@@ -133,7 +133,8 @@ impl Bench for HostBench<'_> {
         let mut finding = finding(measurement);
         if let Some(size) = self.rig.size {
             if larger > 0 {
-                let reason = format!("asked for {size}, but KVM maps {larger} pages of 2 MiB, larger than any of the host's");
+                let reason =
+                    format!("asked for {size}, but KVM maps {larger} pages of 2 MiB, larger than any of the host's");
                 return Err(TrialError::Failed(reason));
             }
             finding.evidence.extend(ground.size_evidence(size));

@@ -211,12 +211,7 @@ impl<B: Bench, W: Watcher> Run<'_, '_, B, W> {
 
 /// A trial with what the knobs read around it. One of them that somebody else has turned meanwhile fails it; what did change,
 /// such as a count of shared pages, is told as it was before, too.
-fn witnessed<B: Bench>(
-    bench: &mut B,
-    ground: &mut B::Ground,
-    plan: &Plan,
-    cell: &Cell,
-) -> Result<Finding, TrialError> {
+fn witnessed<B: Bench>(bench: &mut B, ground: &mut B::Ground, plan: &Plan, cell: &Cell) -> Result<Finding, TrialError> {
     let before = bench.witness()?;
     let mut finding = bench.trial(ground, plan, cell)?;
     let after = bench.witness()?;

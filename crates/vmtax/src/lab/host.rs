@@ -80,9 +80,9 @@ impl Ground {
             mthp::Evidence::Frames => "frames",
             mthp::Evidence::Faults => "faults of the whole machine",
         };
-        let facts = self.on_size.map(|standing| {
-            [("coverage", standing.coverage.to_string()), ("known_by", known_by(standing).to_owned())]
-        });
+        let facts = self
+            .on_size
+            .map(|standing| [("coverage", standing.coverage.to_string()), ("known_by", known_by(standing).to_owned())]);
         facts.into_iter().flatten().map(|(name, value)| (format!("{size}.{name}"), value)).collect()
     }
 
@@ -253,7 +253,9 @@ impl HostRig<'_> {
 /// Memory that stands for the most part on something else is not what its setting says.
 fn proved(size: Mthp, standing: Option<mthp::Standing>) -> Result<mthp::Standing, TrialError> {
     let standing = standing.ok_or_else(|| {
-        TrialError::Failed(format!("nothing shows what memory on {size} stands on: neither /proc/kpageflags nor its counts"))
+        TrialError::Failed(format!(
+            "nothing shows what memory on {size} stands on: neither /proc/kpageflags nor its counts"
+        ))
     })?;
     if standing.coverage < MOST {
         let share = standing.coverage * 100.0;

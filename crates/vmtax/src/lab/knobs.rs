@@ -1,13 +1,14 @@
 //! The knobs of a plan: from its factors to the host's, set for a whole plot, read back around every trial.
 //!
-//! A factor of [`Hardness::WholePlot`] is one knob; [`position`] is the one place that says which, and how the kernel spells
+//! A factor of [`vmtax_core::factor::Hardness::WholePlot`] is one knob; [`level`] is the one place that says which, and how the kernel spells
 //! its levels. Memory on transparent pages of one size turns the switches of all sizes, for its plot. Both stand on one
 //! [`Panel`]: what neither names is where it was found.
 
-use std::{collections::BTreeMap, path::PathBuf};
+mod level;
+
+use std::collections::BTreeMap;
 
 use vmtax_core::{
-    factor::{Hardness, Level},
     plan::{Plan, Setting},
     setting::Backing,
     units::PageSize,
@@ -17,6 +18,9 @@ use vmtax_machine::{
     mthp::{self, Mthp},
 };
 
+use level::positions;
+pub use level::{Obstacle, knob};
+
 /// The host's settings while a plan runs, and the right to change them where the plan needs it.
 #[derive(Debug)]
 pub struct Knobs {
@@ -25,15 +29,6 @@ pub struct Knobs {
     /// Of the whole plot that is being measured.
     whole: Vec<Position>,
     lease: Option<Lease>,
-}
-
-/// Why a level cannot be had, and what would help.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Obstacle {
-    /// Why not.
-    pub reason: String,
-    /// The way out.
-    pub remedy: String,
 }
 
 impl Knobs {
@@ -153,63 +148,6 @@ fn name(knob: Knob, now: &Value) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The knob of a factor; none where it is no setting of the host.
-pub fn knob(factor: &str) -> Option<Knob> {
-    let knob = match factor {
-        "thp" => Knob::Switch(Switch::Thp),
-        "pool_2m" => Knob::Pool(PageSize::Large),
-        "pool_1g" => Knob::Pool(PageSize::Giant),
-        "nested_paging" => Knob::Switch(Switch::NestedPaging),
-        "nx_huge_pages" => Knob::Switch(Switch::NxHugePages),
-        "ksm" => Knob::Switch(Switch::Ksm),
-        _ => return None,
-    };
-    Some(knob)
-}
-
-fn positions(host: &Host, whole: &Setting) -> Result<Vec<Position>, Obstacle> {
-    let knobs = whole.levels().filter(|(factor, _)| factor.hardness == Hardness::WholePlot);
-    knobs.map(|(factor, level)| position(host, factor.name, level)).collect()
-}
-
-/// The knob of a factor at one of its levels, as the kernel spells it.
-fn position(host: &Host, factor: &str, level: Level) -> Result<Position, Obstacle> {
-    let knob = knob(factor).ok_or_else(|| Obstacle::new(format!("nothing sets `{factor}` here"), "leave it out"))?;
-    let value = match (knob, level) {
-        (Knob::Switch(Switch::NestedPaging), Level::Word("on")) => "Y".into(),
-        (Knob::Switch(Switch::NestedPaging), Level::Word(_)) => "N".into(),
-        (Knob::Switch(Switch::NxHugePages), Level::Word("never")) => return Err(no_way_back()),
-        (Knob::Switch(Switch::NxHugePages), Level::Word("force")) => "Y".into(),
-        (Knob::Switch(Switch::NxHugePages), Level::Word("auto")) if is_split_by_default(host) => "Y".into(),
-        (Knob::Switch(Switch::NxHugePages), Level::Word(_)) => "N".into(),
-        (Knob::Switch(Switch::Ksm), Level::Word("run")) => "1".into(),
-        (Knob::Switch(Switch::Ksm), Level::Word("unmerge")) => "2".into(),
-        (Knob::Switch(Switch::Ksm), Level::Word(_)) => "0".into(),
-        (Knob::Switch(_), Level::Word(word)) => word.into(),
-        (Knob::Pool(_), Level::Count(pages)) => pages.into(),
-        (Knob::Switch(_), Level::Count(_) | Level::Size(_)) | (Knob::Pool(_), Level::Word(_) | Level::Size(_)) => {
-            unreachable!("the grammar of `{factor}` has no {level}")
-        }
-    };
-    Ok(Position { knob, value })
-}
-
-/// `never` cannot be undone (`set_nx_huge_pages`, arch/x86/kvm/mmu/mmu.c, 6.18).
-fn no_way_back() -> Obstacle {
-    Obstacle::new(
-        "cannot turn nx_huge_pages to never: the kernel would not take it back",
-        "`off` splits nothing either; or boot with kvm.nx_huge_pages=never and leave the factor out",
-    )
-}
-
-/// What `auto` means here: `get_nx_auto_mode`, arch/x86/kvm/mmu/mmu.c, 6.18. It reads back as what it came to.
-fn is_split_by_default(host: &Host) -> bool {
-    let read = |path: PathBuf| host.kernel.read(&path).unwrap_or_default();
-    let affected = read(host.sys.join("devices/system/cpu/vulnerabilities/itlb_multihit"));
-    let is_affected = !affected.is_empty() && affected.trim() != "Not affected";
-    is_affected && !read(host.proc.join("cmdline")).split_whitespace().any(|word| word == "mitigations=off")
-}
-
 fn isolation(host: &Host, size: Mthp) -> Vec<Position> {
     mthp::isolation(host, size).into_iter().map(|(switch, word)| Position::switch(switch, word)).collect()
 }
@@ -218,20 +156,6 @@ fn pages_sharing(host: &Host) -> Result<String, String> {
     let path = host.sys.join("kernel/mm/ksm/pages_sharing");
     let text = host.kernel.read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     Ok(text.trim().to_owned())
-}
-
-impl Obstacle {
-    /// A reason, and the way out.
-    pub fn new(reason: impl Into<String>, remedy: impl Into<String>) -> Obstacle {
-        Obstacle { reason: reason.into(), remedy: remedy.into() }
-    }
-}
-
-impl From<Error> for Obstacle {
-    fn from(error: Error) -> Obstacle {
-        let remedy = error.remedy().unwrap_or_else(|| "leave this level out of the plan".to_owned());
-        Obstacle { reason: super::host::chain(&error), remedy }
-    }
 }
 
 #[cfg(test)]

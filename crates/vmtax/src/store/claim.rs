@@ -61,10 +61,8 @@ mod tests {
         let open = |name| Store::open(&directory.path().join(name)).unwrap();
         let (store, other) = (open("results.db"), open("other.db"));
         let claim = store.claim("20260101-000000").unwrap();
-        let expected = format!(
-            "run 20260101-000000 is being measured by process {}; wait until it ends",
-            std::process::id()
-        );
+        let expected =
+            format!("run 20260101-000000 is being measured by process {}; wait until it ends", std::process::id());
         assert_eq!(open("results.db").claim("20260101-000000").unwrap_err().to_string(), expected);
         let _another_run = store.claim("20260101-000001").unwrap();
         let _another_file = other.claim("20260101-000000").unwrap();

@@ -14,7 +14,7 @@ use vmtax_machine::{
 };
 use vmtax_report::experiment::{Loan, Turned};
 
-use super::reserve;
+use super::loan;
 use crate::lab::knobs;
 
 /// Every setting that the cells of the plan vary, with what it is now.
@@ -47,12 +47,12 @@ pub fn turned(host: &Host, plan: &Plan, missing: &[Missing]) -> Vec<Turned> {
 
 /// What `--reserve` would borrow.
 pub fn loans(host: &Host, plan: &Plan) -> Vec<Loan> {
-    let loan = |(page, amounts): (PageSize, BTreeSet<u64>)| {
+    let lacking = |(page, amounts): (PageSize, BTreeSet<u64>)| {
         let pages = amounts.last().copied().unwrap_or(0);
         let free = Pool::read(host, page).map_or(0, Pool::available);
         (free < pages).then_some(Loan { page, pages, free })
     };
-    reserve::needs(plan).into_iter().filter_map(loan).collect()
+    loan::needs(plan).into_iter().filter_map(lacking).collect()
 }
 
 /// What the switches of all sizes say now: `never, inherit for 2 MiB`.

@@ -1,11 +1,11 @@
 //! The host while a plan runs: its knobs, the pages borrowed for it, and how it is put back.
 
-use vmtax_core::{experiment::Missing, host, plan::Plan};
+use vmtax_core::{availability::Reserve, experiment::Missing, host, plan::Plan};
 use vmtax_machine::knob::{Contention, Error, Host, Lease};
 
 use super::{
+    loan::{self, Shortage},
     missing::{self, Known},
-    reserve::{self, Shortage},
 };
 use crate::{
     lab::knobs::{Knobs, knobs},
@@ -29,14 +29,14 @@ impl Hold {
     ///
     /// # Errors
     /// Somebody else holds the host, or it may not be changed.
-    pub fn take(host: Host, plan: &Plan, reserve: bool) -> Result<Hold, Error> {
-        let needs_lease = reserve || !knobs(plan).is_empty();
+    pub fn take(host: Host, plan: &Plan, reserve: Reserve) -> Result<Hold, Error> {
+        let needs_lease = reserve == Reserve::Yes || !knobs(plan).is_empty();
         let mut lease = needs_lease.then(|| Lease::acquire(host.clone(), Contention::Refuse)).transpose()?;
         for outcome in lease.iter().flat_map(Lease::recovered) {
             output::note(format!("left by an earlier run: {outcome}"));
         }
         let shortages = match &mut lease {
-            Some(lease) if reserve => reserve::borrow(lease, plan)?,
+            Some(lease) if reserve == Reserve::Yes => loan::borrow(lease, plan)?,
             Some(_) | None => Vec::new(),
         };
         Ok(Hold { knobs: Knobs::of(plan, host.clone(), lease), host, shortages })

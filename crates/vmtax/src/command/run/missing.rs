@@ -14,7 +14,7 @@ use vmtax_core::{
 };
 use vmtax_machine::{knob, microvm};
 
-use super::reserve::Shortage;
+use super::loan::Shortage;
 use crate::lab::knobs::{self, Obstacle};
 
 /// What is known of a host.
@@ -37,7 +37,8 @@ pub fn on(known: Known<'_>, plan: &Plan) -> Vec<Missing> {
             whole_plots.entry(whole.to_string()).or_insert_with(|| knobs::obstacle(known.knobs, &whole));
         of_knobs.clone().or_else(|| obstacle(known, plan, cell))
     };
-    let missing = |(cell, Obstacle { reason, remedy }): (&Cell, Obstacle)| Missing { cell: cell.name(), reason, remedy };
+    let missing =
+        |(cell, Obstacle { reason, remedy }): (&Cell, Obstacle)| Missing { cell: cell.name(), reason, remedy };
     plan.cells().iter().filter_map(|cell| Some((cell, judge(cell)?))).map(missing).collect()
 }
 

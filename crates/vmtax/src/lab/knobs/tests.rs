@@ -2,7 +2,9 @@ use std::{fs, os::unix::fs::symlink};
 
 use tempfile::TempDir;
 
-use super::*;
+use vmtax_core::factor::{Hardness, Level};
+
+use super::{level::position, *};
 
 /// A host of plain files.
 fn host() -> (TempDir, Host) {
@@ -29,8 +31,9 @@ fn file(directory: &TempDir, path: &str, text: &str) {
 }
 
 fn plan(factors: &str) -> Plan {
-    let text =
-        format!("[factors]\nvenue = [\"native\", \"microvm\"]\n{factors}\n[[workload]]\nprobe = \"chase\"\nsize = \"8M\"\n");
+    let text = format!(
+        "[factors]\nvenue = [\"native\", \"microvm\"]\n{factors}\n[[workload]]\nprobe = \"chase\"\nsize = \"8M\"\n"
+    );
     Plan::parse("plan.toml", &text).unwrap()
 }
 

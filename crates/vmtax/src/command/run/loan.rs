@@ -2,11 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vmtax_core::{
-    availability::pool_need,
-    plan::Plan,
-    units::PageSize,
-};
+use vmtax_core::{availability::pool_need, plan::Plan, units::PageSize};
 use vmtax_machine::knob::{Error, Lease, Want};
 
 use super::missing;
