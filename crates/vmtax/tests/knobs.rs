@@ -162,6 +162,11 @@ fn settings_of_a_free_host() -> Vec<String> {
     settings()
 }
 
+/// Paragraphs in one line, wherever they were broken.
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn wait_until(is_so: impl Fn() -> bool, what: &str) {
     let start = Instant::now();
     while !is_so() {
@@ -309,7 +314,7 @@ fn memory_on_one_size_of_transparent_page_is_proved_and_its_switches_are_put_bac
     let text = KNOBS.replace("\"2m\"]", "\"thp-64k\", \"thp-8k\"]").replace("thp = [\"always\", \"never\"]\n", "");
     let (place, before) = (Place::new(&text.replace("pool_2m = [4, 6]\n", ""), 2), settings_of_a_free_host());
     let ran = place.run(&format!("run {} --json", place.plan));
-    assert!(ran.stderr.contains("not here: chase host=thp-8k: cannot turn transparent 8 KiB pages"), "{ran:?}");
+    assert!(joined(&ran.stderr).contains("chase host=thp-8k: cannot turn transparent 8 KiB pages"), "{ran:?}");
     for line in ran.ok().lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()) {
         let evidence = &line["outcome"]["evidence"];
         if line["cell"] == "chase host=thp-64k" {
@@ -329,7 +334,10 @@ fn pages_are_borrowed_for_the_run_and_given_back_and_without_that_the_remedy_is_
     let (place, before) = (Place::new(&text, 1), settings_of_a_free_host());
     if pool() == 0 {
         let ran = place.run(&format!("run {}", place.plan));
-        assert!(ran.stderr.contains("4 pages of 2 MiB needed, 0 free; vmtax run --reserve (as root), or: "), "{ran:?}");
+        assert!(
+            joined(&ran.stderr).contains("4 pages of 2 MiB needed, 0 free; vmtax run --reserve (as root), or: "),
+            "{ran:?}"
+        );
         assert!(ran.stderr.ends_with("No host setting was changed.\n"), "{ran:?}");
     }
     let place = Place::new(&text, 1);
@@ -389,7 +397,7 @@ fn a_state_directory_that_cannot_be_written_is_named_and_nothing_is_changed() {
         let prefix = ["unshare", "--mount", "sh", "-c", &script, "-"];
         let mut command = under(&prefix, Path::new(env!("CARGO_BIN_EXE_vmtax")), &place.plan);
         let ran = run(command.arg(db));
-        let all = (ran.stdout.clone() + &ran.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        let all = joined(&(ran.stdout.clone() + &ran.stderr));
         assert!(all.contains(message), "{ran:?}");
         assert!(ran.stdout.ends_with(&format!("{code}\n")), "{ran:?}");
         assert_eq!(settings(), before, "{options}");

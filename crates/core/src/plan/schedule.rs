@@ -20,7 +20,7 @@ use crate::{
 /// What shares the knobs of the host: set them, measure, put them back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WholePlot {
-    /// The knobs to be set. Others are left as they are found, also those of the plan that mean nothing here: a native
+    /// The knobs to be set. Others stand as they were found, also those of the plan that mean nothing here: a native
     /// setting does not care for `nested_paging`.
     pub knobs: Setting,
     /// At least one.

@@ -1,6 +1,7 @@
 //! `vmtax run PLAN`: any experiment. Read the plan, see what this host can do, measure, keep, print.
 
 use std::{
+    collections::BTreeMap,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -13,7 +14,7 @@ use vmtax_core::{
     run::Ending,
 };
 use vmtax_machine::{clock::Clock, facts, knob, lane};
-use vmtax_report::experiment;
+use vmtax_report::{experiment, listing::item};
 
 use self::{hold::Hold, missing::Known, source::Source};
 use super::{Late, Refusal, matrix::pools, results_file};
@@ -211,9 +212,18 @@ fn measure(args: &RunArgs, run: &Measured<'_>, mut hold: Hold, signals: &Signals
     Ok(if keeper.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// A paragraph for each reason; the table names every cell.
 fn note_missing(missing: &[Missing]) {
+    let mut reasons: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for Missing { cell, reason, remedy } in missing {
-        output::note(format!("not here: {cell}: {reason}; {remedy}"));
+        reasons.entry((reason, remedy)).or_default().push(cell);
+    }
+    for ((reason, remedy), cells) in reasons {
+        let which = match cells[..] {
+            [cell] => cell.to_owned(),
+            _ => format!("{} cells such as {}", cells.len(), cells[0]),
+        };
+        output::note(item("not here: ", &format!("{which}: {reason}; {remedy}")).trim_end());
     }
 }
 
