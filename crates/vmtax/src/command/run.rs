@@ -62,6 +62,7 @@ fn begin(args: &RunArgs, source: &Source) -> anyhow::Result<ExitCode> {
     // Again after borrowing: pools are part of what the host is.
     let host = facts::host();
     let missing = hold.missing(&host, &plan);
+    let hold = hold.unless_idle(&missing, &plan).context("cannot set up the host for the run")?;
     let beginning = Beginning { name: &source.name, text: &source.text, seed, host: &host, missing: &missing };
     let id = store.begin_experiment(&beginning)?;
     let claim = store.claim(&id)?;
@@ -124,7 +125,7 @@ fn stopped(signals: &Signals) -> anyhow::Result<ExitCode> {
 
 fn dry_run(args: &RunArgs, plan: &Plan, seed: u64) -> String {
     let host = knob::Host::default();
-    let missing = missing::on(Known { facts: &facts::host(), knobs: &host, shortages: &[] }, plan);
+    let missing = missing::on(Known { facts: &facts::host(), knobs: &host, shortages: &[], denied: None }, plan);
     let changes = experiment::Changes {
         turned: changes::turned(&host, plan, &missing),
         loans: changes::loans(&host, plan),

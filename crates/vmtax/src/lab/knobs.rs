@@ -128,6 +128,13 @@ pub fn obstacle(host: &Host, whole: &Setting) -> Option<Obstacle> {
     checked.err()
 }
 
+/// Whether a whole plot, or memory of it, needs a knob that stands elsewhere now.
+pub fn needs_turning(host: &Host, whole: &Setting, memory: &Setting) -> bool {
+    let sizes = size_of(memory).into_iter().flat_map(|size| isolation(host, size));
+    let wanted = positions(host, whole).unwrap_or_default().into_iter().chain(sizes);
+    wanted.into_iter().any(|position| Position::now(host, position.knob).is_ok_and(|now| now != position))
+}
+
 /// Why memory cannot be laid on transparent pages of the size it names; none if it can, or names none.
 pub fn obstacle_of_memory(host: &Host, memory: &Setting) -> Option<Obstacle> {
     let positions = isolation(host, size_of(memory)?);

@@ -8,7 +8,7 @@ use super::{
     missing::{self, Known},
 };
 use crate::{
-    lab::knobs::{Knobs, knobs},
+    lab::knobs::{Knobs, Obstacle, knobs},
     output,
 };
 
@@ -18,6 +18,8 @@ pub struct Hold {
     host: Host,
     knobs: Knobs,
     shortages: Vec<Shortage>,
+    /// Why no knob may be turned, where that is so.
+    denied: Option<Error>,
 }
 
 /// That the host is back, line by line.
@@ -25,13 +27,19 @@ pub struct Hold {
 pub struct Released(Vec<String>);
 
 impl Hold {
-    /// Takes a lease where the plan varies a knob, or pages are to be borrowed; otherwise nothing is locked.
+    /// Takes a lease where the plan varies a knob, or pages are to be borrowed; otherwise nothing is locked. Who may not take
+    /// one can still measure what needs no knob turned.
     ///
     /// # Errors
-    /// Somebody else holds the host, or it may not be changed.
+    /// Somebody else holds the host, or pages were asked for and it may not be changed.
     pub fn take(host: Host, plan: &Plan, reserve: Reserve) -> Result<Hold, Error> {
         let needs_lease = reserve == Reserve::Yes || !knobs(plan).is_empty();
-        let mut lease = needs_lease.then(|| Lease::acquire(host.clone(), Contention::Refuse)).transpose()?;
+        let (mut lease, denied) = match needs_lease.then(|| Lease::acquire(host.clone(), Contention::Refuse)) {
+            None => (None, None),
+            Some(Ok(lease)) => (Some(lease), None),
+            Some(Err(error @ Error::Forbidden { .. })) if reserve == Reserve::No => (None, Some(error)),
+            Some(Err(error)) => return Err(error),
+        };
         for outcome in lease.iter().flat_map(Lease::recovered) {
             output::note(format!("left by an earlier run: {outcome}"));
         }
@@ -39,7 +47,7 @@ impl Hold {
             Some(lease) if reserve == Reserve::Yes => loan::borrow(lease, plan)?,
             Some(_) | None => Vec::new(),
         };
-        Ok(Hold { knobs: Knobs::of(plan, host.clone(), lease), host, shortages })
+        Ok(Hold { knobs: Knobs::of(plan, host.clone(), lease), host, shortages, denied })
     }
 
     /// The knobs, to be turned.
@@ -49,7 +57,19 @@ impl Hold {
 
     /// Cells that cannot be measured on the host as it is held.
     pub fn missing(&self, facts: &host::Host, plan: &Plan) -> Vec<Missing> {
-        missing::on(Known { facts, knobs: &self.host, shortages: &self.shortages }, plan)
+        let denied = self.denied.as_ref().map(Obstacle::from);
+        missing::on(Known { facts, knobs: &self.host, shortages: &self.shortages, denied: denied.as_ref() }, plan)
+    }
+
+    /// The hold, unless all that it may not do leaves nothing to measure.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub fn unless_idle(mut self, missing: &[Missing], plan: &Plan) -> Result<Hold, Error> {
+        match self.denied.take() {
+            Some(error) if missing.len() == plan.cells().len() => Err(error),
+            denied => Ok(Hold { denied, ..self }),
+        }
     }
 
     /// Puts everything back.

@@ -26,6 +26,8 @@ pub struct Known<'h> {
     pub knobs: &'h knob::Host,
     /// What could not be borrowed for the run.
     pub shortages: &'h [Shortage],
+    /// Why no knob may be turned, where that is so.
+    pub denied: Option<&'h Obstacle>,
 }
 
 /// Cells of `plan` that cannot be measured on a host.
@@ -35,7 +37,8 @@ pub fn on(known: Known<'_>, plan: &Plan) -> Vec<Missing> {
         let whole = cell.setting.stratum(Hardness::WholePlot);
         let of_knobs: &Option<Obstacle> =
             whole_plots.entry(whole.to_string()).or_insert_with(|| knobs::obstacle(known.knobs, &whole));
-        of_knobs.clone().or_else(|| obstacle(known, plan, cell))
+        let denied = known.denied.filter(|_| knobs::needs_turning(known.knobs, &whole, &plan.memory(cell)));
+        of_knobs.clone().or_else(|| denied.cloned()).or_else(|| obstacle(known, plan, cell))
     };
     let missing =
         |(cell, Obstacle { reason, remedy }): (&Cell, Obstacle)| Missing { cell: cell.name(), reason, remedy };
@@ -139,6 +142,10 @@ mod tests {
     }
 
     fn missing(factors: &str, shortages: &[Shortage]) -> Vec<String> {
+        missing_to(None, factors, shortages)
+    }
+
+    fn missing_to(denied: Option<&Obstacle>, factors: &str, shortages: &[Shortage]) -> Vec<String> {
         let text = format!("[factors]\n{factors}\n[[workload]]\nprobe = \"chase\"\nsize = \"8M\"\n");
         let plan = Plan::parse("plan.toml", &text).unwrap();
         let directory = tempfile::tempdir().unwrap();
@@ -146,7 +153,7 @@ mod tests {
         let thp = knobs.sys.join("kernel/mm/transparent_hugepage");
         fs::create_dir_all(&thp).unwrap();
         fs::write(thp.join("enabled"), "always madvise [never]").unwrap();
-        let known = Known { facts: &host(), knobs: &knobs, shortages };
+        let known = Known { facts: &host(), knobs: &knobs, shortages, denied };
         on(known, &plan).iter().map(|m| format!("{}: {}; {}", m.cell, m.reason, m.remedy)).collect()
     }
 
@@ -173,6 +180,13 @@ mod tests {
         );
         assert_eq!(missing("host = [\"thp\"]", &[]).len(), 2, "switched off, and so is the twin");
         assert_eq!(missing("host = [\"thp\"]\nthp = [\"always\", \"never\"]", &[]), [""; 0]);
+    }
+
+    #[test]
+    fn who_may_turn_no_knob_measures_where_they_stand_as_the_plan_wants_them() {
+        let denied = Obstacle::new("not permitted", "sudo");
+        let got = missing_to(Some(&denied), "host = [\"4k\"]\nthp = [\"never\", \"always\"]", &[]);
+        assert_eq!(got, ["chase host=4k thp=always: not permitted; sudo"]);
     }
 
     #[test]

@@ -83,9 +83,15 @@ impl Obstacle {
     }
 }
 
+impl From<&Error> for Obstacle {
+    fn from(error: &Error) -> Obstacle {
+        let remedy = error.remedy().unwrap_or_else(|| "leave this level out of the plan".to_owned());
+        Obstacle { reason: crate::lab::host::chain(error), remedy }
+    }
+}
+
 impl From<Error> for Obstacle {
     fn from(error: Error) -> Obstacle {
-        let remedy = error.remedy().unwrap_or_else(|| "leave this level out of the plan".to_owned());
-        Obstacle { reason: crate::lab::host::chain(&error), remedy }
+        Obstacle::from(&error)
     }
 }
