@@ -17,6 +17,7 @@ pub mod host;
 pub mod plan;
 pub mod probe;
 pub mod prose;
+pub mod published;
 pub mod request;
 pub mod run;
 pub mod schedule;

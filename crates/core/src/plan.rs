@@ -33,10 +33,10 @@
 //! parameters follows them.
 
 mod check;
-mod diagnostic;
+pub(crate) mod diagnostic;
 mod expand;
 mod job;
-mod read;
+pub(crate) mod read;
 pub mod schedule;
 mod setting;
 #[cfg(test)]
