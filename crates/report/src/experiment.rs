@@ -11,15 +11,21 @@ use vmtax_core::{
 };
 
 use crate::wrap::{item, wrapped};
+pub use caveats::missing;
 pub use compare::{Pairing, compared, compared_json, gate_failures};
 pub use dry::dry_run;
 pub use export::{csv, json, markdown};
+use table::columns;
 
 mod caveats;
 mod compare;
 mod dry;
 mod export;
+mod grid;
 mod table;
+
+/// What stands below `not here: `.
+const NOT_HERE: &str = "          ";
 
 /// One line of `vmtax run --json`.
 #[derive(Debug, Serialize)]
@@ -119,8 +125,8 @@ fn sheet(sheet: &Sheet) -> String {
 /// What could not be measured, what failed, and what readers must know.
 fn remarks(record: &Record) -> String {
     let mut text = String::new();
-    for missing in &record.missing {
-        text.push_str(&item("not here: ", &format!("{}: {}; {}", missing.cell, missing.reason, missing.remedy)));
+    for told in missing(&record.missing) {
+        text.push_str(&wrapped("", NOT_HERE, &told));
     }
     for (trial, reason) in record.failures() {
         text.push_str(&item("FAILED: ", &format!("{}, block {}: {reason}", trial.cell, trial.block + 1)));

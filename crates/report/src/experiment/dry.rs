@@ -9,7 +9,7 @@ use vmtax_core::{
     setting::Replica,
 };
 
-use crate::wrap::item;
+use crate::wrap::{item, wrapped};
 
 /// `vmtax run --dry-run`.
 pub fn dry_run(plan: &Plan, seed: u64, missing: &[Missing]) -> String {
@@ -24,8 +24,8 @@ pub fn dry_run(plan: &Plan, seed: u64, missing: &[Missing]) -> String {
             }
         }
     }
-    for Missing { cell, reason, remedy } in missing {
-        text.push_str(&item("not here: ", &format!("{cell}: {reason}; {remedy}")));
+    for told in super::missing(missing) {
+        text.push_str(&wrapped("", super::NOT_HERE, &told));
     }
     let twins = cells.iter().filter(|cell| cell.replica == Replica::APrime).count();
     let _ = writeln!(text, "\n{}", amount(plan, &cells, twins));

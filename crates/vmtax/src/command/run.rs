@@ -118,9 +118,7 @@ fn measure(args: &RunArgs, store: &Store, id: &str, clock: Clock) -> anyhow::Res
 }
 
 fn note_missing(missing: &[Missing]) {
-    for Missing { cell, reason, remedy } in missing {
-        output::note(format!("not here: {cell}: {reason}; {remedy}"));
-    }
+    experiment::missing(missing).iter().for_each(output::note);
 }
 
 /// Keeps every trial, prints it where that was asked for, and shows where the run stands.

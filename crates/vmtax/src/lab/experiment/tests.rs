@@ -113,9 +113,9 @@ fn a_guest_half_as_slow_again_is_half_as_slow_again_on_every_page() {
     assert_eq!((record.seed, record.seconds), (u64::MAX - 6, Some(35.0)));
     let text = experiment::text(&record);
     for line in [
-        "venue=native host=4k    100 [100, 100]     (baseline)",
-        "venue=microvm host=4k   150 [150, 150]     +50 % [+50, +50]",
-        "venue=microvm host=thp  120 [120, 120]     +20 % [+20, +20]",
+        "native   4k    100 [100, 100]     (baseline)",
+        "microvm  4k    150 [150, 150]     +50 % [+50, +50]",
+        "microvm  thp   120 [120, 120]     +20 % [+20, +20]",
         "Noise floor: the baseline against itself, A′/A: 0.0 % [0.0, 0.0].",
         "- venue microvm: +50 % [+50, +50]",
         "- host thp: −20 % [−20, −20]",
