@@ -42,6 +42,7 @@ mod read;
 mod select;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use judged::{Judged, Verdict};
 pub use select::Selection;

@@ -7,15 +7,19 @@ use vmtax_core::{
     experiment::{Record, Sheet, Trial},
     plan::Replication,
     prose::change_within,
+    published::Judged,
     run::Ending,
 };
 
-use crate::wrap::{item, wrapped};
+use crate::{
+    published,
+    wrap::{item, wrapped},
+};
 pub use caveats::missing;
 pub use compare::{Pairing, compared, compared_json, gate_failures};
 pub use dry::dry_run;
 pub use export::{csv, json, markdown};
-use table::columns;
+pub(crate) use table::columns;
 
 mod caveats;
 mod compare;
@@ -56,7 +60,7 @@ pub fn announcement(record: &Record) -> String {
     format!("Run {}: {cells} cells{rest}, {}{kept}.", record.id, replication(record.plan.replication))
 }
 
-fn replication(replication: Replication) -> String {
+pub(crate) fn replication(replication: Replication) -> String {
     match replication {
         Replication::Blocks(1) => "1 block".to_owned(),
         Replication::Blocks(n) => format!("{n} blocks"),
@@ -66,8 +70,8 @@ fn replication(replication: Replication) -> String {
     }
 }
 
-/// Everything `vmtax run` and `vmtax show` print.
-pub fn text(record: &Record) -> String {
+/// Everything `vmtax run` and `vmtax show` print; `judged` is what a study published, beside what was measured.
+pub fn text(record: &Record, judged: &[Judged]) -> String {
     let sheets = record.sheets();
     let mut parts = vec![head(record)];
     parts.extend(sheets.iter().map(sheet));
@@ -75,6 +79,7 @@ pub fn text(record: &Record) -> String {
         parts.push("Nothing has been measured.\n".to_owned());
     }
     parts.push(remarks(record));
+    parts.push(published::table(judged));
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 

@@ -9,6 +9,7 @@ mod fixture;
 pub mod listing;
 pub mod matrix;
 mod plot;
+pub mod published;
 mod series;
 pub mod touch;
 pub mod walk;

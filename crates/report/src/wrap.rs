@@ -12,6 +12,12 @@ pub(crate) fn wrapped(first: &str, rest: &str, text: &str) -> String {
     textwrap::fill(&glued(text), options).replace(GLUE, " ") + "\n"
 }
 
+/// The lines of a cell of a table, this wide.
+pub(crate) fn cell(text: &str, width: usize) -> String {
+    let options = textwrap::Options::new(width).break_words(false);
+    textwrap::fill(&glued(text), options).replace(GLUE, " ")
+}
+
 /// A paragraph of a list, indented below its mark.
 pub fn item(mark: &str, text: &str) -> String {
     wrapped(mark, &" ".repeat(mark.chars().count()), text)

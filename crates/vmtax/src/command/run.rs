@@ -14,7 +14,7 @@ use vmtax_machine::{clock::Clock, facts, knob};
 use vmtax_report::experiment;
 
 use self::source::Source;
-use super::{Late, Refusal, matrix::pools, results_file};
+use super::{Late, Refusal, matrix::pools, results_file, studies};
 use crate::{
     cli::RunArgs,
     lab::{
@@ -107,7 +107,7 @@ fn measure(args: &RunArgs, store: &Store, id: &str, clock: Clock) -> anyhow::Res
     }
     ended.map_err(|error| anyhow::Error::from(error).context(Late("after the run")))?;
     let record = store.load_experiment(id)?;
-    let printed = if args.json { Ok(()) } else { output::print(&experiment::text(&record)) };
+    let printed = if args.json { Ok(()) } else { output::print(&experiment::text(&record, &studies::judged(&record))) };
     if let Some(code) = signals.exit_code() {
         output::note(format!("Kept as run {id}; go on with: vmtax run --resume {id}"));
         return Ok(ExitCode::from(code));
