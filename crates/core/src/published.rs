@@ -216,6 +216,19 @@ impl Published {
     }
 }
 
+impl Test {
+    /// The workload that it takes, where it takes one.
+    pub fn workload(&self) -> Option<&str> {
+        match self {
+            Test::Crossover(crossing) => Some(&crossing.workload),
+            Test::Value(value) => Some(&value.workload),
+            Test::Ratio(ratio) => Some(&ratio.workload),
+            Test::Fact(fact) => Some(&fact.workload),
+            Test::WalkReferences(_) => None,
+        }
+    }
+}
+
 impl WalkReferences {
     /// The number there are, without that for the data.
     pub fn count(&self) -> u32 {

@@ -1,7 +1,5 @@
 //! Runs of plans as people and programs read them.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 use vmtax_core::{
     experiment::{Record, Sheet, Trial},
@@ -15,21 +13,20 @@ use crate::{
     published,
     wrap::{item, wrapped},
 };
-pub use caveats::missing;
 pub use compare::{Pairing, compared, compared_json, gate_failures};
 pub use dry::dry_run;
 pub use export::{csv, json, markdown};
+pub use missing::missing;
 pub(crate) use table::columns;
 
+mod body;
 mod caveats;
 mod compare;
 mod dry;
 mod export;
 mod grid;
+mod missing;
 mod table;
-
-/// What stands below `not here: `.
-const NOT_HERE: &str = "          ";
 
 /// One line of `vmtax run --json`.
 #[derive(Debug, Serialize)]
@@ -64,6 +61,7 @@ pub(crate) fn replication(replication: Replication) -> String {
     match replication {
         Replication::Blocks(1) => "1 block".to_owned(),
         Replication::Blocks(n) => format!("{n} blocks"),
+        Replication::Within { blocks, budget } => format!("{blocks} blocks, or what {} s allow", budget.as_secs()),
         Replication::Target { half_width, budget } => {
             format!("until ±{} % or {} s", half_width * 100.0, budget.as_secs())
         }
@@ -72,11 +70,10 @@ pub(crate) fn replication(replication: Replication) -> String {
 
 /// Everything `vmtax run` and `vmtax show` print; `judged` is what a study published, beside what was measured.
 pub fn text(record: &Record, judged: &[Judged]) -> String {
-    let sheets = record.sheets();
     let mut parts = vec![head(record)];
-    parts.extend(sheets.iter().map(sheet));
-    if sheets.is_empty() {
-        parts.push("Nothing has been measured.\n".to_owned());
+    match record.trials.iter().all(|trial| trial.outcome.is_failed()) {
+        true => parts.push("Nothing has been measured.\n".to_owned()),
+        false => parts.extend(body::parts(record)),
     }
     parts.push(remarks(record));
     parts.push(published::table(judged));
@@ -104,16 +101,7 @@ fn sheet(sheet: &Sheet) -> String {
     };
     let mut text = format!("{}: {} in {}, {better}\n", sheet.workload, sheet.metric, sheet.unit);
     text.push_str(&table::text(sheet));
-    match &sheet.effects.noise_floor {
-        Some(ratio) => {
-            let _ = writeln!(
-                text,
-                "Noise floor: the baseline against itself, A′/A: {}.",
-                change_within(&ratio.minus_one())
-            );
-        }
-        None => text.push_str("Noise floor: unknown, the baseline was not measured twice.\n"),
-    }
+    text.push_str(&floor(sheet, ""));
     if sheet.effects.effects.is_empty() {
         return text;
     }
@@ -127,12 +115,18 @@ fn sheet(sheet: &Sheet) -> String {
     text
 }
 
+/// The noise floor, of what it is where that is not plain.
+fn floor(sheet: &Sheet, of: &str) -> String {
+    let of = if of.is_empty() { String::new() } else { format!(" ({of})") };
+    match sheet.effects.noise_floor.as_ref().map(|ratio| change_within(&ratio.minus_one())) {
+        Some(change) => item("", &format!("Noise floor{of}: the baseline against itself, A′/A: {change}.")),
+        None => item("", &format!("Noise floor{of}: unknown, the baseline was not measured twice.")),
+    }
+}
+
 /// What could not be measured, what failed, and what readers must know.
 fn remarks(record: &Record) -> String {
-    let mut text = String::new();
-    for told in missing(&record.missing) {
-        text.push_str(&wrapped("", NOT_HERE, &told));
-    }
+    let mut text = missing(&record.missing);
     for (trial, reason) in record.failures() {
         text.push_str(&item("FAILED: ", &format!("{}, block {}: {reason}", trial.cell, trial.block + 1)));
     }

@@ -1,6 +1,7 @@
 //! What people look at, as pure functions of results: terminal tables, JSON, CSV.
 #![forbid(unsafe_code)]
 
+pub mod bloat;
 pub mod doctor;
 pub mod experiment;
 pub mod export;
@@ -10,7 +11,9 @@ pub mod listing;
 pub mod matrix;
 mod plot;
 pub mod published;
-mod series;
+pub mod reserve;
+pub mod rights;
+mod row;
 pub mod touch;
 pub mod walk;
 mod wrap;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use vmtax_core::experiment::{Missing, Outcome, Record};
+use vmtax_core::experiment::{Outcome, Record};
 
 use crate::wrap::item;
 
@@ -38,21 +38,6 @@ pub(super) fn text(record: &Record) -> String {
         item("caveat: ", &format!("{} ({trials} of {good} trials, {cells})", range(words)))
     };
     gathered.values().map(line).collect()
-}
-
-/// What cannot be measured, a paragraph a reason.
-pub fn missing(missing: &[Missing]) -> Vec<String> {
-    let mut gathered: Vec<(&Missing, Vec<&str>)> = Vec::new();
-    for one in missing {
-        match gathered.iter_mut().find(|(first, _)| (&first.reason, &first.remedy) == (&one.reason, &one.remedy)) {
-            Some((_, cells)) => cells.push(&one.cell),
-            None => gathered.push((one, vec![&one.cell])),
-        }
-    }
-    let told = |(first, cells): &(&Missing, Vec<&str>)| {
-        format!("not here: {}: {}; {}", named(cells), first.reason, first.remedy)
-    };
-    gathered.iter().map(told).collect()
 }
 
 /// Both cells, or how many there are, with the first.
@@ -138,13 +123,7 @@ mod tests {
 
     #[test]
     fn cells_are_named_when_they_are_few_and_counted_when_not() {
-        let gone = |cell: &str| Missing {
-            cell: cell.to_owned(),
-            reason: "no page in the pool".to_owned(),
-            remedy: "--reserve".to_owned(),
-        };
-        assert_eq!(missing(&[gone("a"), gone("b")]), ["not here: a and b: no page in the pool; --reserve"]);
-        let all = ["a", "b", "c"].map(gone);
-        assert_eq!(missing(&all), ["not here: 3 cells, such as a: no page in the pool; --reserve"]);
+        assert_eq!(named(&["a", "b"]), "a and b");
+        assert_eq!(named(&["a", "b", "c"]), "3 cells, such as a");
     }
 }

@@ -9,7 +9,7 @@ use vmtax_core::{
     setting::Replica,
 };
 
-use crate::wrap::{item, wrapped};
+use crate::wrap::item;
 
 /// `vmtax run --dry-run`.
 pub fn dry_run(plan: &Plan, seed: u64, missing: &[Missing]) -> String {
@@ -24,9 +24,7 @@ pub fn dry_run(plan: &Plan, seed: u64, missing: &[Missing]) -> String {
             }
         }
     }
-    for told in super::missing(missing) {
-        text.push_str(&wrapped("", super::NOT_HERE, &told));
-    }
+    text.push_str(&super::missing(missing));
     let twins = cells.iter().filter(|cell| cell.replica == Replica::APrime).count();
     let _ = writeln!(text, "\n{}", amount(plan, &cells, twins));
     text.push_str("\nHost settings changed and put back: ");
@@ -46,6 +44,10 @@ fn amount(plan: &Plan, cells: &[Cell], twins: usize) -> String {
         Replication::Blocks(blocks) => {
             let total = n * blocks as usize;
             format!("{trials}; {total} in all, some {:.0} s (a guess).", (block * f64::from(blocks)).ceil())
+        }
+        Replication::Within { blocks, budget } => {
+            let total = (block * f64::from(blocks)).ceil();
+            format!("{trials}; some {total:.0} s in all (a guess), {} s at most.", budget.as_secs())
         }
         Replication::Target { budget, .. } => {
             format!("{trials}, some {:.0} s (a guess); {} s at most.", block.ceil(), budget.as_secs())

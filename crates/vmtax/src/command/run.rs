@@ -5,12 +5,18 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::Context;
 use vmtax_core::{
-    experiment::{Missing, Trial},
+    availability::Reserve,
+    experiment::{Missing, Record, Trial},
     plan::{Plan, Replication},
     run::Ending,
 };
-use vmtax_machine::{clock::Clock, facts, knob};
+use vmtax_machine::{
+    clock::Clock,
+    facts,
+    knob::{self, Lease},
+};
 use vmtax_report::experiment;
 
 use self::source::Source;
@@ -27,7 +33,7 @@ use crate::{
     store::{Beginning, Store},
 };
 
-mod missing;
+pub(super) mod missing;
 mod source;
 
 /// Measures what a plan says, or what is left of it.
@@ -55,7 +61,7 @@ fn begin(args: &RunArgs, source: &Source) -> anyhow::Result<ExitCode> {
     let missing = missing::on(&host, &plan);
     let beginning = Beginning { name: &source.name, text: &source.text, seed, host: &host, missing: &missing };
     let id = store.begin_experiment(&beginning)?;
-    measure(args, &store, &id, clock)
+    measure(Telling::of(args), &store, &id, clock, Means::none()?)
 }
 
 fn resume(args: &RunArgs, id: &str) -> anyhow::Result<ExitCode> {
@@ -65,7 +71,40 @@ fn resume(args: &RunArgs, id: &str) -> anyhow::Result<ExitCode> {
     let store = Store::open(&path)?;
     let record = store.load_experiment(id)?;
     runnable(record.plan)?;
-    measure(args, &store, id, clock)
+    measure(Telling::of(args), &store, id, clock, Means::none()?)
+}
+
+/// What is said of a run on standard output.
+pub enum Telling<'t> {
+    /// Each trial as it ends, as a line of JSON.
+    Lines,
+    /// All of it at the end, in these words.
+    Whole(&'t dyn Fn(&Record) -> anyhow::Result<String>),
+}
+
+impl Telling<'static> {
+    fn of(args: &RunArgs) -> Telling<'static> {
+        if args.json {
+            Telling::Lines
+        } else {
+            Telling::Whole(&|record| Ok(experiment::text(record, &studies::judged(record))))
+        }
+    }
+}
+
+/// What a run may use of the host beside its CPUs and memory.
+#[derive(Debug)]
+pub struct Means {
+    /// Ends it.
+    pub signals: Signals,
+    /// The right to borrow pages, with what was borrowed already; given back at the end.
+    pub lease: Option<Lease>,
+}
+
+impl Means {
+    fn none() -> anyhow::Result<Means> {
+        Ok(Means { signals: Signals::catch()?, lease: None })
+    }
 }
 
 /// What this version can run.
@@ -79,27 +118,33 @@ fn runnable(plan: Plan) -> Result<Plan, Refusal> {
 }
 
 /// Measures what is left of a run that was begun, now or long ago.
-fn measure(args: &RunArgs, store: &Store, id: &str, clock: Clock) -> anyhow::Result<ExitCode> {
+pub fn measure(telling: Telling<'_>, store: &Store, id: &str, clock: Clock, means: Means) -> anyhow::Result<ExitCode> {
+    let Means { signals, lease } = means;
     let record = store.load_experiment(id)?;
     let before = Duration::from_secs_f64(record.seconds.unwrap_or(0.0));
-    let signals = Signals::catch()?;
     note_missing(&record.missing);
     output::note(experiment::announcement(&record));
     store.end_experiment(id, None, before.as_secs_f64())?;
     let until = match record.plan.replication {
         Replication::Blocks(n) => crate::lab::Until::Blocks(n),
+        Replication::Within { blocks, budget } => crate::lab::Until::BlocksOr(blocks, budget),
         Replication::Target { budget, .. } => crate::lab::Until::PreciseOr(budget),
     };
     let started = Instant::now();
     let mut bench = HostBench::new(signals.stop(), clock, started, before, until);
+    if lease.is_some() {
+        (bench.lease, bench.borrowing) = (lease, Reserve::Yes);
+    }
     let missing = record.missing.iter().map(|missing| missing.cell.clone()).collect();
     let session = Session { plan: &record.plan, seed: record.seed, missing, kept: record.trials.clone() };
     let count = Count::new(record.plan.replication);
-    let mut keeper = Keeper { store, id, count, json: args.json, failed: 0 };
+    let mut keeper = Keeper { store, id, count, json: matches!(telling, Telling::Lines), failed: 0 };
     let outcome = crate::lab::experiment::run(&mut bench, session, &mut keeper);
     keeper.count.clear();
     let elapsed = before + started.elapsed();
+    let lease = bench.lease.take();
     drop(bench);
+    let given_back = lease.map_or(Ok(Vec::new()), Lease::release);
     let ended = store.end_experiment(id, Some(*outcome.as_ref().unwrap_or(&Ending::Failed)), elapsed.as_secs_f64());
     if let Err(error) = outcome {
         output::note(format!("What was measured before the error is kept: vmtax show {id}"));
@@ -107,18 +152,27 @@ fn measure(args: &RunArgs, store: &Store, id: &str, clock: Clock) -> anyhow::Res
     }
     ended.map_err(|error| anyhow::Error::from(error).context(Late("after the run")))?;
     let record = store.load_experiment(id)?;
-    let printed = if args.json { Ok(()) } else { output::print(&experiment::text(&record, &studies::judged(&record))) };
+    let printed = match telling {
+        Telling::Lines => Ok(()),
+        Telling::Whole(text) => text(&record).and_then(|text| Ok(output::print(&text)?)),
+    };
+    let given_back = given_back.context(Late("after the run"))?;
+    given_back.iter().for_each(output::note);
     if let Some(code) = signals.exit_code() {
         output::note(format!("Kept as run {id}; go on with: vmtax run --resume {id}"));
         return Ok(ExitCode::from(code));
     }
-    output::note(format!("Kept as run {id}; `vmtax show {id}` prints it again. No host setting was changed."));
+    let changed = if given_back.is_empty() { " No host setting was changed." } else { "" };
+    output::note(format!("Kept as run {id}; `vmtax show {id}` prints it again.{changed}"));
     printed?;
     Ok(if keeper.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn note_missing(missing: &[Missing]) {
-    experiment::missing(missing).iter().for_each(output::note);
+    let lines = experiment::missing(missing);
+    if !lines.is_empty() {
+        output::note(lines.trim_end());
+    }
 }
 
 /// Keeps every trial, prints it where that was asked for, and shows where the run stands.

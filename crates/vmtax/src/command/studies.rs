@@ -34,8 +34,19 @@ macro_rules! study {
 }
 
 /// All of them; a new one is a line here and a directory beside the others.
-pub static STUDIES: &[Study] =
-    &[Study { name: "matrix-quick", text: study!("matrix-quick/plan.toml"), published: None }];
+pub static STUDIES: &[Study] = &[
+    Study { name: "matrix-quick", text: study!("matrix-quick/plan.toml"), published: None },
+    Study {
+        name: "hugepage-walk",
+        text: study!("hugepage-walk/plan.toml"),
+        published: Some(study!("hugepage-walk/published.toml")),
+    },
+    Study {
+        name: "hugepage-walk-quick",
+        text: study!("hugepage-walk-quick/plan.toml"),
+        published: Some(study!("hugepage-walk/published.toml")),
+    },
+];
 
 impl Study {
     /// The study of this name.
@@ -54,10 +65,19 @@ impl Study {
     }
 }
 
-/// What a study published beside this run of it; nothing for other plans.
+/// The study whose statements runs by hand are held against: `vmtax walk`, `reserve`, `rights` and `bloat` are parts of it.
+const BY_HAND: &str = "hugepage-walk";
+
+/// What was published of this run's study, or of what was run by hand, beside what was measured; nothing for other plans.
 pub fn judged(record: &Record) -> Vec<Judged> {
-    let published = Study::named(&record.name).and_then(Study::published);
-    published.map_or(Vec::new(), |published| published.judge(record))
+    let (study, is_whole) = match Study::named(&record.name) {
+        None if record.name.starts_with("vmtax ") => (Study::named(BY_HAND), false),
+        study => (study, true),
+    };
+    let Some(published) = study.and_then(Study::published) else { return Vec::new() };
+    let is_run = |name: &str| record.plan.workload(name).is_some();
+    let meant = published.statements.iter().filter(|s| is_whole || s.test.workload().is_some_and(is_run));
+    meant.map(|statement| statement.judge(record)).collect()
 }
 
 /// Prints what was asked for.

@@ -134,6 +134,32 @@ impl HostRig<'_> {
         self.laid(ground.arena.into_memory(), seed)
     }
 
+    /// One course of `batches` batches over an arena, from its start, natively or in a fresh VM; with KVM's counters at its end.
+    pub(super) fn course(
+        &self,
+        arena: &Arena,
+        guest: Option<PageSize>,
+        batches: usize,
+    ) -> Result<(Phase, Option<KvmCounts>), TrialError> {
+        let mut cursors = self.cursors(arena);
+        match guest {
+            None => {
+                let mut lanes: Vec<_> = (0..self.vcpus).map(|_| Native::new(arena, self.stop)).collect();
+                Ok((self.phase(&mut lanes, &mut cursors, arena, batches)?, None))
+            }
+            Some(leaf) => {
+                let mut vm = self.machine(arena, leaf)?;
+                let phase = self.phase(vm.vcpus(), &mut cursors, arena, batches)?;
+                Ok((phase, vm.counts()))
+            }
+        }
+    }
+
+    fn machine<'m>(&'m self, arena: &'m Arena, leaf: PageSize) -> Result<Microvm<'m>, TrialError> {
+        let kvm = self.kvm.as_ref().ok_or_else(|| TrialError::Failed("/dev/kvm is not open".to_owned()))?;
+        Microvm::new(kvm, arena.memory(), leaf, self.vcpus, arena.code(), self.stop).map_err(|e| outcome(e.into()))
+    }
+
     fn laid(&self, memory: Memory, seed: u64) -> Result<Ground, TrialError> {
         let failed = |error: &dyn std::error::Error| TrialError::Failed(chain(error));
         let standing = memory.standing().map_err(|e| TrialError::Failed(format!("reading /proc/self/smaps: {e}")))?;
@@ -160,9 +186,7 @@ impl HostRig<'_> {
 
     fn guest(&self, ground: &Ground, leaf: PageSize) -> Result<(Course, Seen), TrialError> {
         let arena = &ground.arena;
-        let kvm = self.kvm.as_ref().ok_or_else(|| TrialError::Failed("/dev/kvm is not open".to_owned()))?;
-        let mut vm = Microvm::new(kvm, arena.memory(), leaf, self.vcpus, arena.code(), self.stop)
-            .map_err(|e| outcome(e.into()))?;
+        let mut vm = self.machine(arena, leaf)?;
         let mut cursors = self.cursors(arena);
         let watch = Watch::start();
         let first = self.phase(vm.vcpus(), &mut cursors, arena, BATCHES)?;

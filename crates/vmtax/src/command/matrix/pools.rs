@@ -86,6 +86,11 @@ impl Pools {
         }
     }
 
+    /// The right to what was borrowed, for a run that gives it back itself.
+    pub fn into_lease(self) -> Option<Lease> {
+        self.lease
+    }
+
     /// Puts everything back, and says so.
     pub fn give_back(self) -> Result<(), Error> {
         let Some(lease) = self.lease else { return Ok(()) };
