@@ -97,9 +97,11 @@ pub(super) fn findings<'r>(record: &'r Record, cell: &Cell) -> Result<Vec<(u32, 
     if !found.is_empty() {
         return Ok(found);
     }
-    let missing = record.missing.iter().find(|missing| missing.cell == name).map(|missing| missing.reason.clone());
-    let failed = || record.failures().find(|(trial, _)| trial.cell == name).map(|(_, reason)| reason.to_owned());
-    Err(format!("{name}: {}", missing.or_else(failed).unwrap_or_else(|| "not reached".to_owned())))
+    if let Some(missing) = record.missing.iter().find(|missing| missing.cell == name) {
+        return Err(missing.reason.clone());
+    }
+    let failed = record.failures().find(|(trial, _)| trial.cell == name).map(|(_, reason)| reason);
+    Err(format!("{name}: {}", failed.unwrap_or("not reached")))
 }
 
 fn distinct(levels: impl Iterator<Item = Level>) -> Vec<Level> {
