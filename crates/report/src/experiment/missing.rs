@@ -21,16 +21,16 @@ pub fn missing(missing: &[Missing]) -> String {
 
 /// The cells by what they have in common: `walk host=2m (20 cells)`.
 fn named(cells: &[&str]) -> String {
-    let [first, .., last] = cells else { return cells.concat() };
-    if cells.len() == 2 {
-        return format!("{first}, {last}");
-    }
-    let is_common = |word: &&str| cells.iter().all(|cell| cell.split(' ').any(|other| other == *word));
+    let (first, others) = match cells {
+        [] => return String::new(),
+        [first, others @ ..] if others.len() > 1 => (first, others),
+        few => return few.join(", "),
+    };
+    let is_common = |word: &&str| others.iter().all(|cell| cell.split(' ').any(|other| other == *word));
     let common: Vec<&str> = first.split(' ').filter(is_common).collect();
-    let what = if common.is_empty() { first.split(' ').next().unwrap_or(first) } else { &common.join(" ") };
     match common.is_empty() {
-        true => format!("{what} and others ({} cells)", cells.len()),
-        false => format!("{what} ({} cells)", cells.len()),
+        true => format!("{first} and {} other cells", cells.len() - 1),
+        false => format!("{} ({} cells)", common.join(" "), cells.len()),
     }
 }
 
