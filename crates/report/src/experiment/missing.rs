@@ -1,6 +1,6 @@
-//! What a host cannot give, each reason once with the cells it holds for.
+//! What a host cannot give, and what failed on it: each reason once with the cells it holds for.
 
-use vmtax_core::experiment::Missing;
+use vmtax_core::experiment::{Missing, Record};
 
 use crate::wrap::item;
 
@@ -17,6 +17,32 @@ pub fn missing(missing: &[Missing]) -> String {
         item("not here: ", &format!("{}: {reason}; {remedy}", named(cells)))
     };
     reasons.iter().map(line).collect()
+}
+
+/// A line for each reason for which trials failed.
+pub(super) fn failures(record: &Record) -> String {
+    let mut reasons: Vec<(&str, Vec<&str>, Vec<u32>)> = Vec::new();
+    for (trial, reason) in record.failures() {
+        match reasons.iter_mut().find(|(why, ..)| *why == reason) {
+            Some((_, cells, blocks)) => {
+                cells.push(&trial.cell);
+                blocks.push(trial.block + 1);
+            }
+            None => reasons.push((reason, vec![&trial.cell], vec![trial.block + 1])),
+        }
+    }
+    let line = |(reason, cells, blocks): &mut (&str, Vec<&str>, Vec<u32>)| {
+        let trials = if cells.len() > 1 { format!("{} trials, ", cells.len()) } else { String::new() };
+        blocks.dedup();
+        let numbers: Vec<String> = blocks.iter().map(u32::to_string).collect();
+        let blocks = if numbers.len() == 1 { "block" } else { "blocks" };
+        let mut distinct = cells.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let what = named(&distinct);
+        item("FAILED: ", &format!("{what}, {trials}{blocks} {}: {reason}", numbers.join(", ")))
+    };
+    reasons.iter_mut().map(line).collect()
 }
 
 /// The cells by what they have in common: `walk host=2m (20 cells)`.
