@@ -127,9 +127,7 @@ fn floor(sheet: &Sheet, of: &str) -> String {
 /// What could not be measured, what failed, and what readers must know.
 fn remarks(record: &Record) -> String {
     let mut text = missing(&record.missing);
-    for (trial, reason) in record.failures() {
-        text.push_str(&item("FAILED: ", &format!("{}, block {}: {reason}", trial.cell, trial.block + 1)));
-    }
+    text.push_str(&missing::failures(record));
     text.push_str(&caveats::text(record));
     text
 }

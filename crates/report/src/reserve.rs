@@ -4,7 +4,6 @@ use serde::Serialize;
 use vmtax_core::{
     experiment::Record,
     plan::{Compact, Job, Reserve, Task},
-    prose::nanos,
     reserve::{LEADING, Placed, Scatter, placed, verdict},
     stats::Estimate,
 };
@@ -20,7 +19,7 @@ const HEAD: [(&str, Align); 9] = [
     ("round", Align::Right),
     ("asked", Align::Right),
     ("granted", Align::Right),
-    ("seconds", Align::Right),
+    ("time", Align::Right),
     ("pages/s", Align::Right),
     ("scattered", Align::Right),
     ("then", Align::Right),
@@ -37,7 +36,8 @@ pub(crate) fn body(record: &Record) -> String {
         let legend = "A block with ' is the baseline's twin. Scattered: share of free memory in blocks smaller than such a page, \
                       before the pages are prepared; then: when they are.";
         let medians: String = record.plan.jobs(workload).iter().map(|(cell, _)| median(record, &cell.name())).collect();
-        [asked + &table + &wrapped("", "", legend), medians].join("\n")
+        let rounds = asked + &table + &wrapped("", "", legend);
+        if medians.is_empty() { rounds } else { [rounds, medians].join("\n") }
     };
     workloads(record, Task::Reserve).into_iter().map(of).collect::<Vec<_>>().join("\n")
 }
@@ -71,20 +71,30 @@ fn row(Placed { cell, block, round }: &Placed) -> Vec<String> {
         round.round.to_string(),
         round.asked.to_string(),
         round.granted.to_string(),
-        format!("{:.3}", round.seconds),
+        time(round.seconds),
         format!("{:.0}", round.granted as f64 / round.seconds),
         share(&round.before),
         share(&round.after),
-        round.compaction_seconds.map_or("none".to_owned(), |s| format!("{s:.3} s")),
+        round.compaction_seconds.map_or("none".to_owned(), time),
     ]
 }
 
 /// The median of a cell, over trials of the median over their rounds.
 fn median(record: &Record, cell: &str) -> String {
     let Some(Estimate { value, interval, n }) = record.estimate(cell, LEADING) else { return String::new() };
-    let within = interval.map_or(String::new(), |i| format!(" [{}, {}]", nanos(i.lo), nanos(i.hi)));
+    let within = interval.map_or(String::new(), |i| format!(" [{}, {}]", time(i.lo), time(i.hi)));
     let trials = if n == 1 { "one trial: no interval".to_owned() } else { format!("{n} trials") };
-    item("", &format!("{cell}: {}{within} s for all pages, the median over rounds ({trials}).", nanos(value)))
+    item("", &format!("{cell}: {}{within} for all pages, the median over rounds ({trials}).", time(value)))
+}
+
+/// Three digits, in seconds or milliseconds.
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s >= 100.0 => format!("{s:.0} s"),
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s if s >= 0.1 => format!("{:.0} ms", s * 1e3),
+        s => format!("{:.2} ms", s * 1e3),
+    }
 }
 
 /// One JSON object (schema 1): every round, and a row for each cell.
@@ -143,3 +153,6 @@ pub fn json(record: &Record) -> String {
         published: names.first().map(|workload| verdict(record, workload).0),
     })
 }
+
+#[cfg(test)]
+mod tests;

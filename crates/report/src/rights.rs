@@ -95,3 +95,6 @@ pub fn json(record: &Record) -> String {
     let attempts = all.into_iter().map(attempt).collect();
     row::json(&Whole { schema: SCHEMA, run: &record.id, attempts, published })
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,9 @@ use crate::{
     wrap::wrapped,
 };
 
+/// A curve over fewer strides is no curve: the table has its figures.
+const FEWEST_PLACES: usize = 4;
+
 /// The walks of one panel, and what they have in common.
 struct View<'r> {
     record: &'r Record,
@@ -81,7 +84,7 @@ impl View<'_> {
             values: self.strides.iter().map(|&stride| value(host, stride)).collect(),
         };
         let places: Vec<String> = self.strides.iter().map(|stride| short(*stride)).collect();
-        if !(2..=plot::MOST_PLACES).contains(&places.len()) {
+        if !(FEWEST_PLACES..=plot::MOST_PLACES).contains(&places.len()) {
             return String::new();
         }
         let plot = plot::text(&places, &self.hosts.iter().map(curve).collect::<Vec<_>>());

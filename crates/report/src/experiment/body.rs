@@ -12,8 +12,8 @@ use crate::{
     wrap::{item, wrapped},
 };
 
-/// Effects that are listed below a table of its own; of more only the number is.
-const LISTED: usize = 8;
+/// Effects that are listed below a table of its own, at most.
+const LISTED: usize = 6;
 
 /// The parts, in the order of the plan; workloads that share a table come with the first of them.
 pub(super) fn parts(record: &Record) -> Vec<String> {
@@ -35,7 +35,13 @@ pub(super) fn parts(record: &Record) -> Vec<String> {
             Task::Bloat => bloat::body(record),
         };
         told.push(task);
-        parts.push(own);
+        let is_mixed = record.plan.workloads.iter().any(|other| other.kind.task != task);
+        let heading = if is_mixed { format!("{}: {}", workload.kind.name, workload.kind.about) } else { String::new() };
+        parts.push(match (heading.is_empty(), own.is_empty()) {
+            (_, true) => String::new(),
+            (true, false) => own,
+            (false, false) => wrapped("", "  ", &heading) + "\n" + &own,
+        });
         let leading = workloads(record, task).into_iter().filter_map(|workload| record.leading(workload));
         parts.push(leading.map(|sheet| summary(&sheet, record)).collect());
     }
@@ -43,22 +49,16 @@ pub(super) fn parts(record: &Record) -> Vec<String> {
     parts
 }
 
-/// The noise floor of a leading metric, and its effects where they are few.
+/// The noise floor of a leading metric, and those of its effects that are certain.
 fn summary(sheet: &Sheet, record: &Record) -> String {
     let mut text = super::floor(sheet, &format!("{}, {}", sheet.workload, sheet.metric));
     let effects = &sheet.effects.effects;
-    match effects.len() {
-        0 => {}
-        1..=LISTED => {
-            effects.iter().for_each(|effect| text.push_str(&item("- ", &effect.sentence())));
-            for note in sheet.effects.notes() {
-                text.push_str(&wrapped("  ", "  ", &format!("({note})")));
-            }
-        }
-        n => {
-            let listed = format!("{n} effects of factors: `vmtax export {} --format md` lists them.", record.id);
-            text.push_str(&item("", &listed));
-        }
+    let found: Vec<_> = effects.iter().filter(|effect| effect.distinguishable == Some(true)).take(LISTED).collect();
+    found.iter().for_each(|effect| text.push_str(&item("- ", &effect.sentence())));
+    if effects.len() > found.len() {
+        let (of, n) = (if found.is_empty() { "" } else { "of " }, effects.len());
+        let listed = format!("({of}{n} effects of factors: vmtax export {} --format md)", record.id);
+        text.push_str(&item("  ", &listed));
     }
     text
 }

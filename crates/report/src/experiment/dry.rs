@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt::Write};
 use vmtax_core::{
     experiment::Missing,
     factor::FACTORS,
-    plan::{Cell, Plan, Replication, schedule},
+    plan::{Cell, Plan, Replication, Task, schedule},
     setting::Replica,
 };
 
@@ -57,7 +57,10 @@ fn amount(plan: &Plan, cells: &[Cell], twins: usize) -> String {
 
 /// The knobs of the host among the plan's factors.
 fn changes(plan: &Plan) -> String {
-    let changes: Vec<&str> = plan.factors.iter().filter_map(|varied| varied.factor.changes).collect();
+    let mut changes: Vec<&str> = plan.factors.iter().filter_map(|varied| varied.factor.changes).collect();
+    if plan.workloads.iter().any(|workload| workload.kind.task == Task::Reserve) {
+        changes.push("/sys/kernel/mm/hugepages/*/nr_hugepages (reserve, within each trial)");
+    }
     if changes.is_empty() { "none\n".to_owned() } else { changes.join(", ") + "\n" }
 }
 

@@ -1,6 +1,6 @@
-//! What a host cannot give, each reason once with the cells it holds for.
+//! What a host cannot give, and what failed on it: each reason once with the cells it holds for.
 
-use vmtax_core::experiment::Missing;
+use vmtax_core::experiment::{Missing, Record};
 
 use crate::wrap::item;
 
@@ -19,18 +19,44 @@ pub fn missing(missing: &[Missing]) -> String {
     reasons.iter().map(line).collect()
 }
 
+/// A line for each reason for which trials failed.
+pub(super) fn failures(record: &Record) -> String {
+    let mut reasons: Vec<(&str, Vec<&str>, Vec<u32>)> = Vec::new();
+    for (trial, reason) in record.failures() {
+        match reasons.iter_mut().find(|(why, ..)| *why == reason) {
+            Some((_, cells, blocks)) => {
+                cells.push(&trial.cell);
+                blocks.push(trial.block + 1);
+            }
+            None => reasons.push((reason, vec![&trial.cell], vec![trial.block + 1])),
+        }
+    }
+    let line = |(reason, cells, blocks): &mut (&str, Vec<&str>, Vec<u32>)| {
+        let trials = if cells.len() > 1 { format!("{} trials, ", cells.len()) } else { String::new() };
+        blocks.dedup();
+        let numbers: Vec<String> = blocks.iter().map(u32::to_string).collect();
+        let blocks = if numbers.len() == 1 { "block" } else { "blocks" };
+        let mut distinct = cells.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let what = named(&distinct);
+        item("FAILED: ", &format!("{what}, {trials}{blocks} {}: {reason}", numbers.join(", ")))
+    };
+    reasons.iter_mut().map(line).collect()
+}
+
 /// The cells by what they have in common: `walk host=2m (20 cells)`.
 fn named(cells: &[&str]) -> String {
-    let [first, .., last] = cells else { return cells.concat() };
-    if cells.len() == 2 {
-        return format!("{first}, {last}");
-    }
-    let is_common = |word: &&str| cells.iter().all(|cell| cell.split(' ').any(|other| other == *word));
+    let (first, others) = match cells {
+        [] => return String::new(),
+        [first, others @ ..] if others.len() > 1 => (first, others),
+        few => return few.join(", "),
+    };
+    let is_common = |word: &&str| others.iter().all(|cell| cell.split(' ').any(|other| other == *word));
     let common: Vec<&str> = first.split(' ').filter(is_common).collect();
-    let what = if common.is_empty() { first.split(' ').next().unwrap_or(first) } else { &common.join(" ") };
     match common.is_empty() {
-        true => format!("{what} and others ({} cells)", cells.len()),
-        false => format!("{what} ({} cells)", cells.len()),
+        true => format!("{first} and {} other cells", cells.len() - 1),
+        false => format!("{} ({} cells)", common.join(" "), cells.len()),
     }
 }
 

@@ -9,7 +9,7 @@ use anyhow::Context;
 use vmtax_core::{
     availability::Reserve,
     experiment::{Missing, Record, Trial},
-    plan::{Plan, Replication},
+    plan::{Plan, Replication, Task},
     run::Ending,
 };
 use vmtax_machine::{
@@ -61,6 +61,7 @@ fn begin(args: &RunArgs, source: &Source) -> anyhow::Result<ExitCode> {
     let missing = missing::on(&host, &plan);
     let beginning = Beginning { name: &source.name, text: &source.text, seed, host: &host, missing: &missing };
     let id = store.begin_experiment(&beginning)?;
+    note_missing(&missing);
     measure(Telling::of(args), &store, &id, clock, Means::none()?)
 }
 
@@ -70,6 +71,7 @@ fn resume(args: &RunArgs, id: &str) -> anyhow::Result<ExitCode> {
     pools::settle(&knob::Host::default())?;
     let store = Store::open(&path)?;
     let record = store.load_experiment(id)?;
+    note_missing(&record.missing);
     runnable(record.plan)?;
     measure(Telling::of(args), &store, id, clock, Means::none()?)
 }
@@ -122,7 +124,6 @@ pub fn measure(telling: Telling<'_>, store: &Store, id: &str, clock: Clock, mean
     let Means { signals, lease } = means;
     let record = store.load_experiment(id)?;
     let before = Duration::from_secs_f64(record.seconds.unwrap_or(0.0));
-    note_missing(&record.missing);
     output::note(experiment::announcement(&record));
     store.end_experiment(id, None, before.as_secs_f64())?;
     let until = match record.plan.replication {
@@ -143,6 +144,7 @@ pub fn measure(telling: Telling<'_>, store: &Store, id: &str, clock: Clock, mean
     keeper.count.clear();
     let elapsed = before + started.elapsed();
     let lease = bench.lease.take();
+    let has_lease = lease.is_some();
     drop(bench);
     let given_back = lease.map_or(Ok(Vec::new()), Lease::release);
     let ended = store.end_experiment(id, Some(*outcome.as_ref().unwrap_or(&Ending::Failed)), elapsed.as_secs_f64());
@@ -162,7 +164,12 @@ pub fn measure(telling: Telling<'_>, store: &Store, id: &str, clock: Clock, mean
         output::note(format!("Kept as run {id}; go on with: vmtax run --resume {id}"));
         return Ok(ExitCode::from(code));
     }
-    let changed = if given_back.is_empty() { " No host setting was changed." } else { "" };
+    let raises = has_lease || record.plan.workloads.iter().any(|workload| workload.kind.task == Task::Reserve);
+    let changed = match (given_back.is_empty(), raises) {
+        (false, _) => "",
+        (true, true) => " Pools that trials raised are as they were.",
+        (true, false) => " No host setting was changed.",
+    };
     output::note(format!("Kept as run {id}; `vmtax show {id}` prints it again.{changed}"));
     printed?;
     Ok(if keeper.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })

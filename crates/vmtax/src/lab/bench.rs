@@ -94,3 +94,6 @@ impl Bench for HostBench<'_> {
         self.before + self.rig.elapsed()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -163,12 +163,8 @@ impl HostRig<'_> {
     fn laid(&self, memory: Memory, seed: u64) -> Result<Ground, TrialError> {
         let failed = |error: &dyn std::error::Error| TrialError::Failed(chain(error));
         let standing = memory.standing().map_err(|e| TrialError::Failed(format!("reading /proc/self/smaps: {e}")))?;
-        // Sizes below 2 MiB do not show in AnonHugePages; only the mapping's own mark rules them out.
-        let has_thp = Path::new("/sys/kernel/mm/transparent_hugepage").exists();
-        if memory.backing() == Backing::Small && has_thp && !standing.thp_ruled_out {
-            return Err(TrialError::Failed(
-                "the kernel does not rule out transparent huge pages in 4k memory".to_owned(),
-            ));
+        if let Some(reason) = unmarked(memory.backing(), &standing) {
+            return Err(TrialError::Failed(reason));
         }
         let shares = (self.vcpus * BATCHES) as u64;
         let arena = Arena::new(memory, self.layout, self.probe, seed, shares).map_err(|e| failed(&e))?;
@@ -233,6 +229,14 @@ impl HostRig<'_> {
             interference,
         }
     }
+}
+
+/// Why memory may stand on other pages than small ones, unseen. Sizes below 2 MiB do not show in AnonHugePages; only the
+/// mapping's own mark rules them out.
+pub(super) fn unmarked(backing: Backing, standing: &Standing) -> Option<String> {
+    let has_thp = Path::new("/sys/kernel/mm/transparent_hugepage").exists();
+    let is_open = backing == Backing::Small && has_thp && !standing.thp_ruled_out;
+    is_open.then(|| "the kernel does not rule out transparent huge pages in 4k memory".to_owned())
 }
 
 /// What a reader must know; stolen time is judged by the lab, which may repeat the trial.

@@ -16,6 +16,7 @@ use super::{
     TrialError,
     attempt::{Attempt, cost, coverage, failed, proof, seconds, told},
     bench::HostBench,
+    host::unmarked,
 };
 
 /// Touches fresh memory once. The time is that of the pass alone: mapping, populating and making the VM come before it.
@@ -32,8 +33,10 @@ pub fn attempt(bench: &mut HostBench<'_>, job: Touch) -> Result<Attempt, TrialEr
     let standing = arena.memory().standing().map_err(|e| TrialError::Failed(format!("reading smaps: {e}")))?;
     let observed = Evidence { kernel_page_kb: standing.kernel_page_kb, thp_coverage: standing.thp_coverage, kvm };
     let faults = phase.usage.minor_faults;
-    let contradiction = evidence::contradiction(setting, &observed, size);
-    if let Some(reason) = contradiction.or_else(|| touch::contradiction(setting.host, populated, faults, size)) {
+    let contradiction = unmarked(setting.host, &standing)
+        .or_else(|| evidence::contradiction(setting, &observed, size))
+        .or_else(|| touch::contradiction(setting.host, populated, faults, size));
+    if let Some(reason) = contradiction {
         return Err(TrialError::Failed(reason));
     }
     bench.spare(arena.into_memory());

@@ -16,6 +16,7 @@ use super::{
     TrialError,
     attempt::{Attempt, cost, coverage, failed, proof, told},
     bench::HostBench,
+    host::unmarked,
 };
 
 /// Walks a region of its own: the average time per reference of all passes, and of those so far after 1, 2, 4 … of them.
@@ -30,7 +31,9 @@ pub fn attempt(bench: &mut HostBench<'_>, job: Walk, seed: u64) -> Result<Attemp
     let seen = watch.end(1);
     let standing = arena.memory().standing().map_err(|e| TrialError::Failed(format!("reading smaps: {e}")))?;
     let observed = Evidence { kernel_page_kb: standing.kernel_page_kb, thp_coverage: standing.thp_coverage, kvm };
-    if let Some(reason) = evidence::contradiction(job.setting, &observed, touched(&job)) {
+    let contradiction = unmarked(job.setting.host, &standing)
+        .or_else(|| evidence::contradiction(job.setting, &observed, touched(&job)));
+    if let Some(reason) = contradiction {
         return Err(TrialError::Failed(reason));
     }
     bench.spare(arena.into_memory());
