@@ -3,6 +3,7 @@
 mod compare;
 mod record;
 mod sheet;
+mod view;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ pub use compare::{Change, Comparison, Verdict};
 pub use record::{Missing, Record};
 use serde::{Deserialize, Serialize};
 pub use sheet::{Row, Sheet};
+pub use view::Status;
 
 /// Which way a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +39,7 @@ pub struct Metric {
 /// What one successful trial found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// At least one; the first is the one that tables lead with.
+    /// The first is the one that tables lead with; none where a trial finds facts and no figures.
     pub metrics: Vec<Metric>,
     /// Observed facts by name, such as `smaps.kernel_page_kb` or `kvm.pages_2m`; never what was asked for.
     pub evidence: BTreeMap<String, String>,

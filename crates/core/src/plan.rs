@@ -23,7 +23,7 @@
 //! stride = 64
 //!
 //! [replication]
-//! blocks = 7              # or: target = "2%", budget = "10m"
+//! blocks = 7              # or: target = "2%", budget = "10m"; or: blocks = 7, budget = "10m", whichever ends first
 //! seed = 42               # drawn by the runner where it is missing
 //! ```
 //!
@@ -33,10 +33,10 @@
 //! parameters follows them.
 
 mod check;
-mod diagnostic;
+pub(crate) mod diagnostic;
 mod expand;
 mod job;
-mod read;
+pub(crate) mod read;
 pub mod schedule;
 mod setting;
 #[cfg(test)]
@@ -46,9 +46,9 @@ mod work;
 use std::time::Duration;
 
 pub use diagnostic::{Diagnostic, Diagnostics};
-pub use job::Job;
+pub use job::{Bloat, Compact, Job, Reserve, Sweep, Touch, Walk};
 pub use setting::{Cell, Setting};
-pub use work::{Ground, KINDS, Kind, Parameter};
+pub use work::{Ground, KINDS, Kind, Parameter, Task};
 
 use crate::factor::{Factor, Level};
 
@@ -114,6 +114,13 @@ pub struct Exclusion {
 pub enum Replication {
     /// So many blocks, at least 1.
     Blocks(u32),
+    /// So many blocks, or as many of them as the time allows.
+    Within {
+        /// At most; at least 1.
+        blocks: u32,
+        /// The time to be spent; the first block is made whatever it takes.
+        budget: Duration,
+    },
     /// Until every interval is this narrow, or the time is spent.
     Target {
         /// Half the width of an interval over its value, in (0, 1].

@@ -29,6 +29,21 @@ pub fn times(ratio: f64) -> String {
     format!("{ratio:.digits$} times")
 }
 
+/// `+44 % [+41, +47]`, and from a factor of two on `3.1 times [3.0, 3.2]`: a ratio with its 95 % interval.
+pub fn ratio_within(ratio: &Estimate) -> String {
+    /// What is easier to read as a multiple than as a change in per cent.
+    const MULTIPLE: f64 = 2.0;
+    if ratio.value < MULTIPLE {
+        return change_within(&ratio.minus_one());
+    }
+    let bare = |ratio: f64| times(ratio).trim_end_matches(" times").to_owned();
+    match ratio.interval {
+        Some(i) if is_vague(&i, 0.0) => format!("{} [?]", times(ratio.value)),
+        Some(i) => format!("{} [{}, {}]", times(ratio.value), bare(i.lo), bare(i.hi)),
+        None => times(ratio.value),
+    }
+}
+
 /// `424`, `8.71`: nanoseconds to three digits, without the unit.
 pub fn nanos(value: f64) -> String {
     match value.abs() {
@@ -82,6 +97,8 @@ mod tests {
 
     #[test]
     fn ratios_have_two_digits() {
+        let tripled = Estimate::of_median(&[3.0, 3.1, 3.2, 3.3, 3.4, 3.5, 3.6]).unwrap();
+        assert_eq!(ratio_within(&tripled), "3.3 times [3.1, 3.5]");
         for (ratio, text) in [(1.04, "1.0 times"), (3.06, "3.1 times"), (9.96, "10 times"), (123.4, "123 times")] {
             assert_eq!(times(ratio), text);
         }

@@ -6,8 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    experiment::Record,
+    plan::{Job, Touch},
     prose::{nanos, times},
-    series::Series,
     setting::{Backing, Setting},
     units::{Bytes, PageSize},
 };
@@ -32,32 +33,18 @@ impl Populated {
     }
 }
 
-/// What a trial is a trial of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Cell {
-    /// Venue, leaf and backing.
-    pub setting: Setting,
-    /// Of the host's memory.
-    pub populated: Populated,
-}
-
 /// The name of the metric that leads.
 pub const NS_PER_PAGE: &str = "ns_per_page";
 
-/// Both cells of every setting, unpopulated first.
-pub fn cells(settings: &[Setting]) -> Vec<Cell> {
-    let both = |&setting: &Setting| [Populated::No, Populated::Before].map(|populated| Cell { setting, populated });
-    settings.iter().flat_map(both).collect()
-}
-
-/// The contradiction between a cell and the minor faults of the thread that touched `size`; none when they agree.
+/// The contradiction between memory in this state and the minor faults of the threads that touched `size` of it; none
+/// when they agree.
 ///
 /// Populated memory has next to none: one page in a hundred is left to the kernel for its own affairs. Of unpopulated
 /// memory, every page of the backing costs at least one; transparent pages that could not be had, more.
-pub fn contradiction(cell: Cell, minor_faults: u64, size: Bytes) -> Option<String> {
+pub fn contradiction(host: Backing, populated: Populated, minor_faults: u64, size: Bytes) -> Option<String> {
     const SOME: u64 = 100;
-    let least = size.0 / cell.setting.host.page().bytes();
-    match cell.populated {
+    let least = size.0 / host.page().bytes();
+    match populated {
         Populated::No if minor_faults < least => {
             Some(format!("{least} pages were to be taken into use, but the kernel counted {minor_faults} faults"))
         }
@@ -68,13 +55,27 @@ pub fn contradiction(cell: Cell, minor_faults: u64, size: Bytes) -> Option<Strin
     }
 }
 
-/// What the figures mean, in two to four sentences.
-pub fn sentences(series: &Series<Cell>) -> Vec<String> {
-    let value = |cell: Cell| series.estimate(cell, NS_PER_PAGE).map(|estimate| estimate.value);
-    let on = |setting, populated| Cell { setting, populated };
-    let native = on(Setting::native(Backing::Small), Populated::No);
+/// The cells of the workloads of this kind, by name, in the order of the plan.
+pub fn touches(record: &Record) -> Vec<(String, Touch)> {
+    let touch = |job: Job| match job {
+        Job::Touch(touch) => Some(touch),
+        Job::Probe(_) | Job::Walk(_) | Job::Reserve(_) | Job::Rights | Job::Bloat(_) => None,
+    };
+    let jobs = record.plan.workloads.iter().flat_map(|workload| record.plan.jobs(&workload.name));
+    jobs.filter_map(|(cell, job)| Some((cell.name(), touch(job)?))).collect()
+}
+
+/// What the figures of these cells mean, in up to four sentences.
+pub fn sentences(record: &Record, touches: &[(String, Touch)]) -> Vec<String> {
+    let value = |cell: &str| record.estimate(cell, NS_PER_PAGE).map(|estimate| estimate.value);
+    let of = |setting: Setting, populated: Populated| {
+        let (name, _) = touches.iter().find(|(_, t)| (t.setting, t.populated) == (setting, populated))?;
+        Some((name.as_str(), value(name)?))
+    };
+    let small = Setting::native(Backing::Small);
+    let native = of(small, Populated::No);
     let mut said = Vec::new();
-    if let (Some(taken), Some(held)) = (value(native), value(on(native.setting, Populated::Before))) {
+    if let (Some((_, taken)), Some((_, held))) = (native, of(small, Populated::Before)) {
         said.push(format!(
             "Natively the first write to a 4 KiB page costs {} ns, and {} ns where the page is there already: the rest \
              is the kernel finding and clearing it.",
@@ -82,27 +83,28 @@ pub fn sentences(series: &Series<Cell>) -> Vec<String> {
             nanos(held)
         ));
     }
-    let guests = || series.cells.iter().copied().filter(|cell| cell.setting.guest.is_some());
-    let small =
-        guests().find(|c| c.setting.host == Backing::Small && c.populated == Populated::No && value(*c).is_some());
-    if let Some(ratio) = small.and_then(|guest| series.ratio(guest, native, NS_PER_PAGE)) {
-        said.push(format!("In a guest on 4 KiB host pages that write costs {} as much.", times(ratio.value)));
+    let guests = touches.iter().map(|(_, touch)| touch.setting).filter(|setting| setting.guest.is_some());
+    let guest = guests.filter(|setting| setting.host == Backing::Small).find_map(|setting| {
+        let (name, whole) = of(setting, Populated::No)?;
+        Some((setting, name, whole))
+    });
+    if let Some((setting, name, whole)) = guest {
+        if let Some(ratio) = native.and_then(|(native, _)| record.ratio(name, native, NS_PER_PAGE)) {
+            said.push(format!("In a guest on 4 KiB host pages that write costs {} as much.", times(ratio.value)));
+        }
+        if let Some((_, populated)) = of(setting, Populated::Before) {
+            said.push(format!(
+                "Populating the host's memory beforehand leaves {} of {} ns a page: KVM still has to map each page for \
+                 the guest.",
+                nanos(populated),
+                nanos(whole)
+            ));
+        }
     }
-    if let Some((guest, populated)) =
-        small.and_then(|guest| Some((guest, value(on(guest.setting, Populated::Before))?)))
-    {
-        let whole = value(guest).unwrap_or(populated);
-        said.push(format!(
-            "Populating the host's memory beforehand leaves {} of {} ns a page: KVM still has to map each page for the \
-             guest.",
-            nanos(populated),
-            nanos(whole)
-        ));
-    }
-    let all = || series.cells.iter().copied().filter(|cell| cell.populated == Populated::No);
-    let cheapest = all().filter_map(|cell| Some((value(cell)?, cell))).min_by(|(a, _), (b, _)| a.total_cmp(b));
-    if let Some((ns, cell)) = cheapest.filter(|(_, cell)| cell.setting.host != Backing::Small) {
-        said.push(format!("The cheapest first write of all is {}: {} ns a 4 KiB page.", cell.setting, nanos(ns)));
+    let all = touches.iter().filter(|(_, touch)| touch.populated == Populated::No);
+    let cheapest = all.filter_map(|(name, touch)| Some((value(name)?, touch))).min_by(|(a, _), (b, _)| a.total_cmp(b));
+    if let Some((ns, touch)) = cheapest.filter(|(_, touch)| touch.setting.host != Backing::Small) {
+        said.push(format!("The cheapest first write of all is {}: {} ns a 4 KiB page.", touch.setting, nanos(ns)));
     }
     said
 }
@@ -115,8 +117,7 @@ mod tests {
     #[test]
     fn faults_must_suit_the_state_the_memory_was_in() {
         let check = |host, populated, faults, expected: Option<&str>| {
-            let cell = Cell { setting: Setting::native(host), populated };
-            assert_eq!(contradiction(cell, faults, Bytes(64 * MIB)).as_deref(), expected);
+            assert_eq!(contradiction(host, populated, faults, Bytes(64 * MIB)).as_deref(), expected);
         };
         check(Backing::Small, Populated::No, 16384, None);
         check(Backing::Huge2m, Populated::No, 32, None);

@@ -19,6 +19,7 @@ pub struct Arena {
     memory: Memory,
     layout: Layout,
     code: Code,
+    seed: u64,
     shares: u64,
     course: Course,
 }
@@ -56,7 +57,7 @@ pub struct BrokenCycle {
 }
 
 impl Arena {
-    /// Lays `memory` out for `probe`; `shares` is the number of lanes times the number of batches in a pass.
+    /// Lays `memory` out for `probe`, in an order that follows from `seed`; `shares` is the number of lanes times the number of batches in a pass.
     pub fn new(memory: Memory, layout: Layout, probe: Probe, seed: u64, shares: u64) -> Result<Self, BrokenCycle> {
         assert!(layout.bytes() <= memory.bytes(), "the layout fits the memory");
         let code = probe::code(probe);
@@ -68,7 +69,7 @@ impl Arena {
             }
             Contents::Anything => Course::Numbers,
         };
-        Ok(Arena { memory, layout, code, shares, course })
+        Ok(Arena { memory, layout, code, seed, shares, course })
     }
 
     /// The memory it lies in.
@@ -91,7 +92,7 @@ impl Arena {
         let share = lane * (self.shares / lanes);
         let position = match &self.course {
             Course::Cycle { waypoints } => waypoints[share as usize],
-            Course::Numbers => (self.code.position)(self.layout, self.boundary(share)),
+            Course::Numbers => (self.code.position)(self.layout, self.boundary(share), self.seed),
         };
         Cursor { share, position }
     }
@@ -197,6 +198,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_random_walk_follows_from_its_seed() {
+        let begin = |seed| {
+            let memory = Memory::map(Backing::Small, Bytes(2 * MIB)).unwrap();
+            let layout = Layout::new(Probe::WalkRandom, Bytes(2 * MIB), Bytes(64)).unwrap();
+            let arena = Arena::new(memory, layout, Probe::WalkRandom, seed, 1).unwrap();
+            arena.call(&arena.cursor(0, 1)).position
+        };
+        assert_eq!(begin(5), begin(5));
+        assert_ne!(begin(5), begin(6));
     }
 
     #[test]

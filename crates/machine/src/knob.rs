@@ -69,7 +69,7 @@ pub enum Knob {
 
 impl Knob {
     /// The file that sets it.
-    fn path(self, host: &Host) -> PathBuf {
+    pub fn path(self, host: &Host) -> PathBuf {
         match self {
             Knob::Pool(page) => pool::directory(host, page).join("nr_hugepages"),
             Knob::Switch(switch) => switch.path(host),

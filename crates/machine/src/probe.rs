@@ -103,8 +103,8 @@ pub struct Code {
     pub accesses: fn(Layout) -> u64,
     /// The step register for an arena.
     pub step: fn(Layout) -> u64,
-    /// The position before access number `nth` of the first pass; a cycle knows its own instead.
-    pub position: fn(Layout, nth: u64) -> u64,
+    /// The position before access number `nth` of the first pass, in a trial with this seed; a cycle knows its own instead.
+    pub position: fn(Layout, nth: u64, seed: u64) -> u64,
 }
 
 /// The code of a probe.

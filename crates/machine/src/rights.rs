@@ -120,6 +120,23 @@ impl fmt::Display for Attempt {
     }
 }
 
+/// The kernel's name for an error that an attempt may meet, or its number.
+pub fn errno_name(errno: i32) -> String {
+    let known = [
+        (libc::EPERM, "EPERM"),
+        (libc::EACCES, "EACCES"),
+        (libc::ENOMEM, "ENOMEM"),
+        (libc::ENOSPC, "ENOSPC"),
+        (libc::EINVAL, "EINVAL"),
+        (libc::ENODEV, "ENODEV"),
+        (libc::ENOENT, "ENOENT"),
+        (libc::ENOSYS, "ENOSYS"),
+        (libc::EIO, "EIO"),
+    ];
+    let name = known.into_iter().find(|(number, _)| *number == errno);
+    name.map_or_else(|| format!("errno {errno}"), |(_, name)| name.to_owned())
+}
+
 /// Makes an attempt if this process was started for one; part of [`crate::dispatch`].
 pub fn dispatch() -> Option<ExitCode> {
     let mut arguments = env::args_os().skip(1);

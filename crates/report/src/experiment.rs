@@ -1,24 +1,31 @@
 //! Runs of plans as people and programs read them.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 use vmtax_core::{
     experiment::{Record, Sheet, Trial},
     plan::Replication,
     prose::change_within,
+    published::Judged,
     run::Ending,
 };
 
-use crate::wrap::{item, wrapped};
+use crate::{
+    published,
+    wrap::{item, wrapped},
+};
 pub use compare::{Pairing, compared, compared_json, gate_failures};
 pub use dry::{Changes, Loan, Turned, dry_run};
 pub use export::{csv, json, markdown};
+pub use missing::missing;
+pub(crate) use table::columns;
 
+mod body;
 mod caveats;
 mod compare;
 mod dry;
 mod export;
+mod grid;
+mod missing;
 mod table;
 
 /// One line of `vmtax run --json`.
@@ -50,25 +57,26 @@ pub fn announcement(record: &Record) -> String {
     format!("Run {}: {cells} cells{rest}, {}{kept}.", record.id, replication(record.plan.replication))
 }
 
-fn replication(replication: Replication) -> String {
+pub(crate) fn replication(replication: Replication) -> String {
     match replication {
         Replication::Blocks(1) => "1 block".to_owned(),
         Replication::Blocks(n) => format!("{n} blocks"),
+        Replication::Within { blocks, budget } => format!("{blocks} blocks, or what {} s allow", budget.as_secs()),
         Replication::Target { half_width, budget } => {
             format!("until ±{} % or {} s", half_width * 100.0, budget.as_secs())
         }
     }
 }
 
-/// Everything `vmtax run` and `vmtax show` print.
-pub fn text(record: &Record) -> String {
-    let sheets = record.sheets();
+/// Everything `vmtax run` and `vmtax show` print; `judged` is what a study published, beside what was measured.
+pub fn text(record: &Record, judged: &[Judged]) -> String {
     let mut parts = vec![head(record)];
-    parts.extend(sheets.iter().map(sheet));
-    if sheets.is_empty() {
-        parts.push("Nothing has been measured.\n".to_owned());
+    match record.trials.iter().all(|trial| trial.outcome.is_failed()) {
+        true => parts.push("Nothing has been measured.\n".to_owned()),
+        false => parts.extend(body::parts(record)),
     }
     parts.push(remarks(record));
+    parts.push(published::table(judged));
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
@@ -93,16 +101,7 @@ fn sheet(sheet: &Sheet) -> String {
     };
     let mut text = format!("{}: {} in {}, {better}\n", sheet.workload, sheet.metric, sheet.unit);
     text.push_str(&table::text(sheet));
-    match &sheet.effects.noise_floor {
-        Some(ratio) => {
-            let _ = writeln!(
-                text,
-                "Noise floor: the baseline against itself, A′/A: {}.",
-                change_within(&ratio.minus_one())
-            );
-        }
-        None => text.push_str("Noise floor: unknown, the baseline was not measured twice.\n"),
-    }
+    text.push_str(&floor(sheet, ""));
     if sheet.effects.effects.is_empty() {
         return text;
     }
@@ -116,15 +115,19 @@ fn sheet(sheet: &Sheet) -> String {
     text
 }
 
+/// The noise floor, of what it is where that is not plain.
+fn floor(sheet: &Sheet, of: &str) -> String {
+    let of = if of.is_empty() { String::new() } else { format!(" ({of})") };
+    match sheet.effects.noise_floor.as_ref().map(|ratio| change_within(&ratio.minus_one())) {
+        Some(change) => item("", &format!("Noise floor{of}: the baseline against itself, A′/A: {change}.")),
+        None => item("", &format!("Noise floor{of}: unknown, the baseline was not measured twice.")),
+    }
+}
+
 /// What could not be measured, what failed, and what readers must know.
 fn remarks(record: &Record) -> String {
-    let mut text = String::new();
-    for missing in &record.missing {
-        text.push_str(&item("not here: ", &format!("{}: {}; {}", missing.cell, missing.reason, missing.remedy)));
-    }
-    for (trial, reason) in record.failures() {
-        text.push_str(&item("FAILED: ", &format!("{}, block {}: {reason}", trial.cell, trial.block + 1)));
-    }
+    let mut text = missing(&record.missing);
+    text.push_str(&missing::failures(record));
     text.push_str(&caveats::text(record));
     text
 }

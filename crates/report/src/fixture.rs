@@ -4,7 +4,9 @@ use std::{env, fs, path::Path};
 
 use vmtax_core::{
     availability::{Demand, Reserve, availability, matrix},
+    experiment::{self, Missing, Record},
     host::Host,
+    plan::{Cell as PlanCell, Job, Plan},
     probe::Probe,
     request::Request,
     run::{Ending, Run},
@@ -119,6 +121,36 @@ pub fn warn(run: &mut Run, setting: Setting, caveat: impl Fn(u32) -> Option<Cave
             measurement.caveats.extend(caveat(block));
         }
     });
+}
+
+/// A run of seven blocks of a plan in which every cell finds what `found` says of it, but those that are missing.
+pub fn record(
+    text: &str,
+    missing: Vec<Missing>,
+    found: impl Fn(&PlanCell, &Job, u32) -> experiment::Outcome,
+) -> Record {
+    let plan = Plan::parse("vmtax", text).unwrap();
+    let cells = plan.cells();
+    let here = || cells.iter().filter(|cell| missing.iter().all(|missing| missing.cell != cell.name()));
+    let trial = |block, (place, cell): (usize, &PlanCell)| experiment::Trial {
+        block,
+        place: place as u32,
+        cell: cell.name(),
+        outcome: found(cell, &plan.job(cell).unwrap(), block),
+    };
+    let trials = (0..7).flat_map(|block| here().enumerate().map(move |placed| (block, placed)));
+    Record {
+        id: "20260102-030405".to_owned(),
+        started: "2026-01-02T03:04:05Z".to_owned(),
+        name: "vmtax".to_owned(),
+        seed: 7,
+        host: host("amd-npt"),
+        ending: Some(Ending::Done),
+        seconds: Some(59.7),
+        trials: trials.map(|(block, placed)| trial(block, placed)).collect(),
+        missing: missing.clone(),
+        plan: plan.clone(),
+    }
 }
 
 /// Compares a text with the one in `testdata`; `VMTAX_UPDATE=1` writes it anew.

@@ -1,6 +1,7 @@
 //! What people look at, as pure functions of results: terminal tables, JSON, CSV.
 #![forbid(unsafe_code)]
 
+pub mod bloat;
 pub mod doctor;
 pub mod experiment;
 pub mod export;
@@ -9,7 +10,10 @@ mod fixture;
 pub mod listing;
 pub mod matrix;
 mod plot;
-mod series;
+pub mod published;
+pub mod reserve;
+pub mod rights;
+mod row;
 pub mod touch;
 pub mod walk;
 mod wrap;

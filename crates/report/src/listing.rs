@@ -32,6 +32,12 @@ pub fn table(head: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
+/// Sentences under a title; nothing for none.
+pub(crate) fn said(title: &str, sentences: &[String]) -> String {
+    let listed: String = sentences.iter().map(|sentence| item("- ", sentence)).collect();
+    if listed.is_empty() { listed } else { format!("{title}\n{listed}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

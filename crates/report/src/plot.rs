@@ -7,6 +7,8 @@ use vmtax_core::prose::nanos;
 
 /// Lines between the frame's.
 const HEIGHT: usize = 14;
+/// Places that fit 80 columns.
+pub(crate) const MOST_PLACES: usize = 22;
 /// Columns a place takes.
 const PITCH: usize = 3;
 

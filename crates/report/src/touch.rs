@@ -1,52 +1,70 @@
-//! What `vmtax touch` prints.
+//! The first access to memory: a line for each setting, populated before and not.
 
 mod export;
 
 use vmtax_core::{
+    experiment::{Record, Status},
+    plan::Touch,
     prose::nanos_within,
-    series::{Series, Status},
-    touch::{self, Cell, NS_PER_PAGE},
-    units::Bytes,
+    touch::{self, NS_PER_PAGE, Populated},
 };
 
-use crate::{series, wrap::wrapped};
+use crate::{
+    listing::{Align, said, table},
+    wrap::wrapped,
+};
 
 pub use export::{csv, json};
 
-const HEAD: [&str; 9] =
-    ["guest", "host", "popu-\nlated", "ns a page", "real", "user", "sys", "host\nfaults", "KVM\nfaults"];
+const HEAD: [(&str, Align); 9] = [
+    ("guest", Align::Left),
+    ("host", Align::Left),
+    ("popu-\nlated", Align::Left),
+    ("ns a page", Align::Right),
+    ("real", Align::Right),
+    ("user", Align::Right),
+    ("sys", Align::Right),
+    ("host\nfaults", Align::Right),
+    ("KVM\nfaults", Align::Right),
+];
 
-/// The table, and what it means.
-pub fn text(series: &Series<Cell>, size: Bytes) -> String {
-    // What cannot be had is as absent populated as not: it gets one row.
-    let is_shown = |cell: &&Cell| {
-        !matches!(series.status(**cell), Status::Unavailable { .. }) || cell.populated == touch::Populated::No
-    };
-    let rows: Vec<Vec<String>> = series.cells.iter().filter(is_shown).map(|&cell| row(series, cell)).collect();
+/// The table, and what it means: of every workload of this kind.
+pub(crate) fn body(record: &Record) -> String {
+    let touches = sorted(record);
+    let rows: Vec<Vec<String>> = touches.iter().map(|(cell, touch)| row(record, cell, touch)).collect();
     let legend = "Medians over blocks, ns with 95 % intervals; seconds of the pass alone. Host faults: minor faults of the \
                   thread (getrusage); KVM faults: pf_taken.";
-    series::joined([
-        series::head(&format!("First access: one byte written in each 4 KiB page of {size}"), series),
-        series::table(&HEAD, &rows, 3),
-        wrapped("", "", legend),
-        series::said("What this means for this host", &touch::sentences(series)),
-        series::notes(series, |cell| cell.setting.to_string()),
-        series::caveats(series),
-    ])
+    let meaning = said("What this means for this host", &touch::sentences(record, &touches));
+    [table(&HEAD, &rows), wrapped("", "", legend), meaning]
+        .into_iter()
+        .filter(|p| !p.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
-fn row(series: &Series<Cell>, cell: Cell) -> Vec<String> {
-    let guest = cell.setting.guest.map_or("native".to_owned(), |leaf| leaf.to_string());
-    let populated = match series.status(cell) {
-        Status::Unavailable { .. } => "",
-        Status::Ok | Status::Failed(_) | Status::NotReached => cell.populated.name(),
+/// Both cells of a setting together, in the order of the plan's settings; what cannot be had gets one line.
+fn sorted(record: &Record) -> Vec<(String, Touch)> {
+    let mut touches = touch::touches(record);
+    let order: Vec<_> = touches.iter().map(|(_, touch)| touch.setting).collect();
+    touches.sort_by_key(|(_, touch)| (order.iter().position(|setting| *setting == touch.setting), touch.populated));
+    let is_absent = |cell: &str| matches!(record.status(cell), Status::Missing(_));
+    touches.retain(|(cell, touch)| !is_absent(cell) || touch.populated == Populated::No);
+    touches
+}
+
+fn row(record: &Record, cell: &str, touch: &Touch) -> Vec<String> {
+    let guest = touch.setting.guest.map_or("native".to_owned(), |leaf| leaf.to_string());
+    let status = record.status(cell);
+    let populated = match status {
+        Status::Missing(_) => "",
+        Status::Ok | Status::Failed(_) | Status::NotReached => touch.populated.name(),
     };
-    let mut row = vec![guest, cell.setting.host.to_string(), populated.to_owned()];
-    let seconds = |metric| series.median(cell, metric).map_or(String::new(), |seconds| format!("{seconds:.3}"));
-    let fact = |name| series.evidence(cell).and_then(|facts| facts.get(name).cloned()).unwrap_or_default();
-    row.extend(match series.status(cell) {
+    let mut row = vec![guest, touch.setting.host.to_string(), populated.to_owned()];
+    let seconds = |metric| record.median(cell, metric).map_or(String::new(), |seconds| format!("{seconds:.3}"));
+    let fact = |name| record.evidence(cell).and_then(|facts| facts.get(name).cloned()).unwrap_or_default();
+    row.extend(match status {
         Status::Ok => vec![
-            series.estimate(cell, NS_PER_PAGE).map_or(String::new(), |estimate| nanos_within(&estimate)),
+            record.estimate(cell, NS_PER_PAGE).map_or(String::new(), |estimate| nanos_within(&estimate)),
             seconds("real_seconds"),
             seconds("user_seconds"),
             seconds("system_seconds"),
@@ -54,7 +72,7 @@ fn row(series: &Series<Cell>, cell: Cell) -> Vec<String> {
             fact("kvm.pf_taken"),
         ],
         Status::Failed(_) => vec!["FAILED".to_owned()],
-        Status::Unavailable { .. } => vec!["not here".to_owned()],
+        Status::Missing(_) => vec!["not here".to_owned()],
         Status::NotReached => vec!["not reached".to_owned()],
     });
     row

@@ -1,79 +1,146 @@
-//! What `vmtax walk` prints: curves, where small pages begin to win, and what was published.
+//! Walks: curves over the strides, where small pages begin to win, and how that moves with the passes.
 
 mod export;
+mod table;
 
 use vmtax_core::{
-    crossover::Crossover,
-    prose::nanos_within,
-    series::Series,
+    experiment::Record,
+    plan::{Task, Walk},
     setting::Backing,
     units::{Bytes, KIB, MIB},
-    walk::{Cell, MOST_REFERENCES, Order, Request, STATEMENT, crossover, metric, verdict},
+    walk::{Panel, metric, pass_counts, walks},
 };
 
 pub use export::{csv, json};
 
 use crate::{
     plot::{self, Curve},
-    series,
+    row::workloads,
     wrap::wrapped,
 };
 
-/// Curves, crossovers, the published statement and what to know.
-pub fn text(series: &Series<Cell>, request: &Request) -> String {
-    let capped = request.strides.iter().any(|s| request.passes_at(*s).len() < request.pass_counts().len());
-    let cap = format!(
-        "A trial makes at most {} million references: the smallest strides have fewer passes.",
-        MOST_REFERENCES / 1_000_000
-    );
-    let title = format!("Walks over {} of fresh memory, 4-byte writes; first touches included", request.size);
-    let mut parts = vec![series::head(&title, series)];
-    for &order in &request.orders {
-        let last = *request.pass_counts().last().expect("one pass is always made");
-        let counts = if last > 1 { vec![1, last] } else { vec![1] };
-        parts.extend(counts.into_iter().map(|passes| curves(series, request, order, passes)));
-        parts.push(tables(series, request, order));
-        parts.push(series::said(
-            &format!("4 KiB pages against larger ones, {}", order.name()),
-            &moves(series, request, order),
-        ));
+/// A curve over fewer strides is no curve: the table has its figures.
+const FEWEST_PLACES: usize = 4;
+
+/// The walks of one panel, and what they have in common.
+struct View<'r> {
+    record: &'r Record,
+    /// By name.
+    walks: &'r [(String, Walk)],
+    panel: Panel,
+    /// Distances, ascending.
+    strides: Vec<Bytes>,
+    /// Backings with at least one figure, in the order of the plan.
+    hosts: Vec<Backing>,
+}
+
+impl View<'_> {
+    /// The views of a workload, in the order of the plan.
+    fn all<'r>(record: &'r Record, walks: &'r [(String, Walk)]) -> Vec<View<'r>> {
+        let mut panels: Vec<Panel> = Vec::new();
+        for panel in walks.iter().map(|(_, walk)| Panel::of(walk)) {
+            if !panels.contains(&panel) {
+                panels.push(panel);
+            }
+        }
+        let view = |panel| {
+            let own = || walks.iter().filter(move |(_, walk)| Panel::of(walk) == panel);
+            let mut strides: Vec<Bytes> = own().map(|(_, walk)| walk.stride).collect();
+            strides.sort_unstable();
+            strides.dedup();
+            let mut hosts: Vec<Backing> = Vec::new();
+            for (cell, walk) in own() {
+                if !hosts.contains(&walk.setting.host) && record.findings(cell).next().is_some() {
+                    hosts.push(walk.setting.host);
+                }
+            }
+            View { record, walks, panel, strides, hosts }
+        };
+        panels.into_iter().map(view).collect()
     }
-    parts.push(published(series, request));
-    if capped {
-        parts.push(wrapped("", "", &cap));
+
+    fn cell(&self, host: Backing, stride: Bytes) -> Option<&str> {
+        let is_meant =
+            |walk: &Walk| Panel::of(walk) == self.panel && (walk.setting.host, walk.stride) == (host, stride);
+        self.walks.iter().find(|(_, walk)| is_meant(walk)).map(|(cell, _)| cell.as_str())
     }
-    parts.push(series::notes(series, |cell| format!("{} pages", cell.host)));
-    parts.push(series::caveats(series));
-    series::joined(parts)
+
+    /// The numbers of passes after which some trial tells its average.
+    fn pass_counts(&self) -> Vec<u32> {
+        pass_counts(self.panel.passes)
+    }
+
+    /// `sequential`, and what else tells this panel from others.
+    fn name(&self) -> String {
+        let guest = self.panel.guest.map_or(String::new(), |leaf| format!(" in a guest of {} pages", leaf.name()));
+        format!("{}{guest}, {}", self.panel.order.name(), self.panel.size)
+    }
+
+    fn curves(&self, passes: u32) -> String {
+        let metric = metric(passes);
+        let value = |host, stride| Some(self.record.estimate(self.cell(host, stride)?, &metric)?.value);
+        let curve = |&host: &Backing| Curve {
+            letter: letter(host),
+            values: self.strides.iter().map(|&stride| value(host, stride)).collect(),
+        };
+        let places: Vec<String> = self.strides.iter().map(|stride| short(*stride)).collect();
+        if !(FEWEST_PLACES..=plot::MOST_PLACES).contains(&places.len()) {
+            return String::new();
+        }
+        let plot = plot::text(&places, &self.hosts.iter().map(curve).collect::<Vec<_>>());
+        if plot.is_empty() {
+            return plot;
+        }
+        let key: Vec<String> = self.hosts.iter().map(|host| format!("{} {host}", letter(*host))).collect();
+        let after = if passes == 1 { "1 pass".to_owned() } else { format!("{passes} passes") };
+        let title = format!("ns a reference after {after}, {} ({}, * several)", self.name(), key.join(", "));
+        format!(
+            "{}{plot}{:10}stride in bytes (K: KiB, M: MiB), both scales logarithmic\n",
+            wrapped("", "  ", &title),
+            ""
+        )
+    }
 }
 
-/// The statement, what became of it, and our figure.
-fn published(series: &Series<Cell>, request: &Request) -> String {
-    let ours = crossover(series, Order::Sequential, Backing::Huge2m, 1);
-    let ours = ours.map_or(String::new(), |found| format!("; here {}", found.sentence("small pages")));
-    wrapped("Published: ", "  ", &format!("\"{STATEMENT}\": {}{ours}.", verdict(request, series).words()))
-}
-
-fn at(host: Backing, order: Order, stride: Bytes) -> Cell {
-    Cell { host, order, stride }
-}
-
-fn curves(series: &Series<Cell>, request: &Request, order: Order, passes: u32) -> String {
-    let value = |host, stride| series.estimate(at(host, order, stride), &metric(passes)).map(|e| e.value);
-    let curve = |&host: &Backing| Curve {
-        letter: letter(host),
-        values: request.strides.iter().map(|&stride| value(host, stride)).collect(),
+/// Curves and crossovers, of every workload of this kind.
+pub(crate) fn body(record: &Record) -> String {
+    let of = |workload: &str| {
+        let walks = walks(record, workload);
+        let mut parts: Vec<String> = Vec::new();
+        for view in View::all(record, &walks) {
+            // A limit of references may leave no stride all passes.
+            let told = |passes: &u32| {
+                let metric = metric(*passes);
+                view.walks.iter().any(|(cell, walk)| {
+                    Panel::of(walk) == view.panel
+                        && record.findings(cell).any(|(_, found)| found.value(&metric).is_some())
+                })
+            };
+            let counts: Vec<u32> = view.pass_counts().into_iter().filter(told).collect();
+            let mut drawn: Vec<u32> = counts.first().into_iter().chain(counts.last()).copied().collect();
+            drawn.dedup();
+            parts.extend(drawn.into_iter().map(|passes| view.curves(passes)));
+            parts.push(table::figures(&view));
+            parts.push(table::crossovers(&view, &counts));
+        }
+        parts.push(limit(&walks));
+        parts
     };
-    let hosts = measured(series, request, order);
-    let places: Vec<String> = request.strides.iter().map(|stride| short(*stride)).collect();
-    let plot = plot::text(&places, &hosts.iter().map(curve).collect::<Vec<_>>());
-    if plot.is_empty() {
-        return plot;
-    }
-    let key: Vec<String> = hosts.iter().map(|host| format!("{} {host}", letter(*host))).collect();
-    let after = if passes == 1 { "1 pass".to_owned() } else { format!("{passes} passes") };
-    let title = format!("ns a reference after {after}, {} ({}, * several)", order.name(), key.join(", "));
-    format!("{title}\n{plot}{:10}stride in bytes (K: KiB, M: MiB), both scales logarithmic\n", "")
+    let parts: Vec<String> = workloads(record, Task::Walk).into_iter().flat_map(of).collect();
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// That not every walk made all of its passes.
+fn limit(walks: &[(String, Walk)]) -> String {
+    let limited = walks.iter().find(|(_, walk)| walk.passes_made() < walk.passes);
+    let most = limited.and_then(|(_, walk)| walk.references);
+    most.map_or(String::new(), |most| {
+        let text = format!(
+            "A trial makes at most {:.0} million references: the smallest strides have fewer passes.",
+            most as f64 / 1e6
+        );
+        wrapped("", "", &text)
+    })
 }
 
 fn letter(host: Backing) -> char {
@@ -92,57 +159,6 @@ fn short(stride: Bytes) -> String {
         n if n >= KIB => format!("{}K", n / KIB),
         n => n.to_string(),
     }
-}
-
-/// Figures of one pass, with their intervals: two backings side by side, as more do not fit 80 columns.
-fn tables(series: &Series<Cell>, request: &Request, order: Order) -> String {
-    let measured = measured(series, request, order);
-    let pairs: Vec<String> = measured.chunks(2).map(|hosts| table(series, request, order, hosts)).collect();
-    if pairs.is_empty() {
-        return String::new();
-    }
-    format!("One pass, {}: medians with 95 % intervals, ns\n{}", order.name(), pairs.join("\n"))
-}
-
-fn table(series: &Series<Cell>, request: &Request, order: Order, hosts: &[Backing]) -> String {
-    let head: Vec<String> = hosts.iter().map(|host| format!("on {host}")).collect();
-    let head: Vec<&str> = ["stride"].into_iter().chain(head.iter().map(String::as_str)).collect();
-    let figure = |host, stride| {
-        series.estimate(at(host, order, stride), &metric(1)).map_or("-".to_owned(), |estimate| nanos_within(&estimate))
-    };
-    let row = |&stride: &Bytes| {
-        let figures = hosts.iter().map(|&host| figure(host, stride));
-        [stride.to_string()].into_iter().chain(figures).collect()
-    };
-    let rows: Vec<Vec<String>> = request.strides.iter().map(row).collect();
-    series::table(&head, &rows, 1)
-}
-
-/// Backings with at least one figure.
-fn measured(series: &Series<Cell>, request: &Request, order: Order) -> Vec<Backing> {
-    let has_figure = |host: &Backing| {
-        request.strides.iter().any(|&stride| series.findings(at(*host, order, stride)).next().is_some())
-    };
-    request.hosts.iter().copied().filter(has_figure).collect()
-}
-
-/// The crossover against every larger backing, for one pass and for more, only where it says something new.
-fn moves(series: &Series<Cell>, request: &Request, order: Order) -> Vec<String> {
-    let mut said = Vec::new();
-    for &host in request.hosts.iter().filter(|host| **host != Backing::Small) {
-        let found = |passes| Some((passes, crossover(series, order, host, passes)?));
-        let all: Vec<(u32, Crossover)> = request.pass_counts().into_iter().filter_map(found).collect();
-        let Some((_, first)) = all.first() else { continue };
-        said.push(format!("Against {host}, one pass: {}.", first.sentence("small pages")));
-        let later: Vec<String> = all.iter().skip(1).map(|(n, c)| format!("{n}: {}", c.value.in_bytes())).collect();
-        if !later.is_empty() {
-            said.push(format!(
-                "Against {host}, after more passes they win from (passes: stride) {}.",
-                later.join("; ")
-            ));
-        }
-    }
-    said
 }
 
 #[cfg(test)]

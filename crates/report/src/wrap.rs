@@ -12,19 +12,26 @@ pub(crate) fn wrapped(first: &str, rest: &str, text: &str) -> String {
     textwrap::fill(&glued(text), options).replace(GLUE, " ") + "\n"
 }
 
+/// The lines of a cell of a table, this wide.
+pub(crate) fn cell(text: &str, width: usize) -> String {
+    let options = textwrap::Options::new(width).break_words(false);
+    textwrap::fill(&glued(text), options).replace(GLUE, " ")
+}
+
 /// A paragraph of a list, indented below its mark.
 pub fn item(mark: &str, text: &str) -> String {
     wrapped(mark, &" ".repeat(mark.chars().count()), text)
 }
 
-/// `−22 % [−23, −21]` and `95.7 ns` stay in one piece.
+/// `−22 % [−23, −21]`, `95.7 ns` and `32 KiB` stay in one piece.
 fn glued(text: &str) -> String {
     let mut depth = 0;
     let mut glued = String::new();
     for (at, c) in text.char_indices() {
         let after = &text[at + c.len_utf8()..];
         depth += i32::from(c == '[') - i32::from(c == ']');
-        let is_inside = depth > 0 || ["%", "[", "ns ", "ns,"].iter().any(|unit| after.starts_with(unit));
+        let is_inside = depth > 0
+            || ["%", "[", "ns ", "ns,", "times [", "KiB", "MiB", "GiB"].iter().any(|unit| after.starts_with(unit));
         glued.push(if c == ' ' && is_inside { GLUE } else { c });
     }
     glued

@@ -8,6 +8,7 @@ mod huge;
 mod level;
 mod matrix;
 mod run;
+mod studies;
 mod touch;
 mod value;
 
@@ -15,6 +16,7 @@ pub use huge::{BloatArgs, ReserveArgs, RightsArgs};
 pub use level::{GuestLevel, HostLevel, Level, ProbeName};
 pub use matrix::MatrixArgs;
 pub use run::{CompareArgs, ExportArgs, Format, RunArgs, ShowArgs};
+pub use studies::{StudiesArgs, StudiesCommand};
 pub use touch::{Blocks, TouchArgs, WalkArgs};
 
 /// Measures what virtualization costs memory on this host, proves each setting, and puts the host back.
@@ -31,8 +33,8 @@ pub enum Command {
     Matrix(MatrixArgs),
     /// Run an experiment: a plan, or a built-in study
     Run(RunArgs),
-    /// List the built-in studies
-    Studies,
+    /// List the built-in studies, or show one with what was published of it
+    Studies(StudiesArgs),
     /// Print a kept run again
     Show(ShowArgs),
     /// Two runs of one plan, or the levels of a factor in one run

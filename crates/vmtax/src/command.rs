@@ -15,13 +15,13 @@ mod compare;
 mod completions;
 mod doctor;
 mod export;
+mod hand;
 mod man;
 mod matrix;
 mod reserve;
 mod restore;
 mod rights;
 mod run;
-mod series;
 mod show;
 mod studies;
 mod touch;
@@ -53,7 +53,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Matrix(args) => matrix::run(&args),
         Command::Run(args) => run::run(&args),
-        Command::Studies => studies::run(),
+        Command::Studies(args) => studies::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Export(args) => export::run(&args),

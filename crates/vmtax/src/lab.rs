@@ -16,15 +16,20 @@ use vmtax_core::{
     units::Bytes,
 };
 
+mod attempt;
 pub mod bench;
+mod bloat;
 pub mod experiment;
 pub mod host;
 pub mod knobs;
-pub mod series;
+mod mthp;
+mod reserve;
+mod rights;
+mod sweep;
 #[cfg(test)]
 mod tests;
-pub mod touch;
-pub mod walk;
+mod touch;
+mod walk;
 
 /// A share of stolen time above which a trial is repeated.
 const STEAL_LIMIT: f64 = 0.02;

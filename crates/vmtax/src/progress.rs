@@ -3,11 +3,10 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use vmtax_core::{setting::Backing, trial::Outcome};
 
-pub use self::{count::Count, pace::Pace};
+pub use self::count::Count;
 use crate::lab::{Progress, Until};
 
 mod count;
-mod pace;
 
 /// A bar with the time left.
 #[derive(Debug)]

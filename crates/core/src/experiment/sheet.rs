@@ -51,7 +51,15 @@ impl Record {
     /// A sheet for every metric of every workload; the leading metric of a workload first.
     pub fn sheets(&self) -> Vec<Sheet> {
         let cells = self.plan.cells();
-        self.plan.workloads.iter().flat_map(|workload| self.sheets_of(workload, &cells)).collect()
+        self.plan.workloads.iter().flat_map(|workload| self.all_of(workload, &cells)).collect()
+    }
+
+    /// The sheet of a workload's leading metric; none where nothing was measured, or only facts were found.
+    pub fn leading(&self, workload: &str) -> Option<Sheet> {
+        let workload = self.plan.workload(workload)?;
+        let cells = self.plan.cells();
+        let first = *self.metrics_of(workload, &cells).first()?;
+        Some(self.sheet(workload, first, &cells))
     }
 
     /// Every value of a metric of a workload.
@@ -70,7 +78,19 @@ impl Record {
         cells.iter().filter(|cell| cell.workload == workload).flat_map(of).collect()
     }
 
-    fn sheets_of(&self, workload: &Workload, cells: &[Cell]) -> Vec<Sheet> {
+    /// The sheets of one workload.
+    pub fn sheets_of(&self, workload: &str) -> Vec<Sheet> {
+        let cells = self.plan.cells();
+        self.plan.workload(workload).map_or_else(Vec::new, |workload| self.all_of(workload, &cells))
+    }
+
+    fn all_of(&self, workload: &Workload, cells: &[Cell]) -> Vec<Sheet> {
+        let metrics = self.metrics_of(workload, cells);
+        metrics.into_iter().map(|metric| self.sheet(workload, metric, cells)).collect()
+    }
+
+    /// The metrics that trials of a workload have, the leading one first.
+    fn metrics_of(&self, workload: &Workload, cells: &[Cell]) -> Vec<&Metric> {
         let names: Vec<String> = cells.iter().filter(|c| c.workload == workload.name).map(Cell::name).collect();
         let mut metrics: Vec<&Metric> = Vec::new();
         for trial in self.trials.iter().filter(|trial| names.contains(&trial.cell)) {
@@ -81,7 +101,7 @@ impl Record {
                 }
             }
         }
-        metrics.into_iter().map(|metric| self.sheet(workload, metric, cells)).collect()
+        metrics
     }
 
     fn sheet(&self, workload: &Workload, metric: &Metric, cells: &[Cell]) -> Sheet {

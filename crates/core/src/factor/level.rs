@@ -17,6 +17,8 @@ pub enum Level {
     Size(Bytes),
     /// A number of things.
     Count(u64),
+    /// A share of something, in hundredths of a per cent.
+    Share(u32),
 }
 
 /// How the levels of a factor, or the values of a parameter, are written.
@@ -30,6 +32,8 @@ pub enum Grammar {
     Size(Bytes),
     /// A whole number, both ends included.
     Count(u64, u64),
+    /// A share such as `50%` or `6.25%`, at most this many per cent.
+    Share(u32),
 }
 
 /// What would have been accepted.
@@ -53,6 +57,7 @@ impl Grammar {
             }
             Grammar::Size(least) => text.parse().ok().filter(|size: &Bytes| size >= least).map(Level::Size),
             Grammar::Count(least, most) => text.parse().ok().filter(|n| (least..=most).contains(&n)).map(Level::Count),
+            Grammar::Share(most) => share(text).filter(|share| *share <= most * 100).map(Level::Share),
         }
         .ok_or_else(|| LevelError { accepted: self.accepted(), names: self.words() })
     }
@@ -63,6 +68,7 @@ impl Grammar {
             Grammar::Words(_) | Grammar::Switch => format!("levels are: {}", self.words().join(", ")),
             Grammar::Size(least) => format!("a size of at least {least}, such as 64 or 4K"),
             Grammar::Count(least, most) => format!("a whole number from {least} to {most}"),
+            Grammar::Share(most) => format!("a share from \"0%\" to \"{most}%\""),
         }
     }
 
@@ -75,7 +81,7 @@ impl Grammar {
         match self {
             Grammar::Words(words) => words,
             Grammar::Switch => SWITCH,
-            Grammar::Size(_) | Grammar::Count(..) => &[],
+            Grammar::Size(_) | Grammar::Count(..) | Grammar::Share(_) => &[],
         }
     }
 }
@@ -85,7 +91,7 @@ impl Level {
     pub fn word(self) -> Option<&'static str> {
         match self {
             Level::Word(word) => Some(word),
-            Level::Size(_) | Level::Count(_) => None,
+            Level::Size(_) | Level::Count(_) | Level::Share(_) => None,
         }
     }
 
@@ -93,7 +99,7 @@ impl Level {
     pub fn size(self) -> Option<Bytes> {
         match self {
             Level::Size(size) => Some(size),
-            Level::Word(_) | Level::Count(_) => None,
+            Level::Word(_) | Level::Count(_) | Level::Share(_) => None,
         }
     }
 
@@ -101,9 +107,23 @@ impl Level {
     pub fn count(self) -> Option<u64> {
         match self {
             Level::Count(n) => Some(n),
-            Level::Word(_) | Level::Size(_) => None,
+            Level::Word(_) | Level::Size(_) | Level::Share(_) => None,
         }
     }
+
+    /// The share as a fraction, if it is one.
+    pub fn share(self) -> Option<f64> {
+        match self {
+            Level::Share(share) => Some(f64::from(share) / 1e4),
+            Level::Word(_) | Level::Size(_) | Level::Count(_) => None,
+        }
+    }
+}
+
+/// `6.25%`, to the hundredth of a per cent.
+fn share(text: &str) -> Option<u32> {
+    let percent: f64 = text.strip_suffix('%')?.trim().parse().ok()?;
+    (0.0..=100.0).contains(&percent).then(|| (percent * 100.0).round() as u32)
 }
 
 impl fmt::Display for Level {
@@ -111,6 +131,7 @@ impl fmt::Display for Level {
         let text = match *self {
             Level::Word(word) => word.to_owned(),
             Level::Count(n) => n.to_string(),
+            Level::Share(n) => format!("{}%", f64::from(n) / 100.0),
             Level::Size(Bytes(n)) => match n {
                 n if n >= GIB && n % GIB == 0 => format!("{}G", n / GIB),
                 n if n >= MIB && n % MIB == 0 => format!("{}M", n / MIB),

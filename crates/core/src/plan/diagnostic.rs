@@ -22,13 +22,13 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    pub(super) fn new(message: impl Into<String>, span: Range<usize>, label: impl Into<String>) -> Diagnostic {
+    pub(crate) fn new(message: impl Into<String>, span: Range<usize>, label: impl Into<String>) -> Diagnostic {
         Diagnostic { message: message.into(), span, label: label.into() }
     }
 }
 
 impl Diagnostics {
-    pub(super) fn new(file: &str, text: &str, mut list: Vec<Diagnostic>) -> Diagnostics {
+    pub(crate) fn new(file: &str, text: &str, mut list: Vec<Diagnostic>) -> Diagnostics {
         list.sort_by_key(|diagnostic| diagnostic.span.start);
         Diagnostics { file: file.to_owned(), text: text.to_owned(), list }
     }
@@ -107,7 +107,7 @@ fn floor_char(text: &str, at: usize) -> usize {
 }
 
 /// `; did you mean `host`?`, when one of `names` is near enough to have been meant; empty otherwise.
-pub(super) fn meant<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+pub(crate) fn meant<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     /// Jaro-Winkler similarity from which a name counts as near: `hots` and `host` have 0.94, `4m` and `4k` 0.70.
     const NEAR: f64 = 0.8;
     let near = names.into_iter().map(|name| (strsim::jaro_winkler(&written.to_lowercase(), name), name));

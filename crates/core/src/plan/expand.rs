@@ -1,17 +1,18 @@
 //! From a plan to what it measures: settings × workloads, less what is excluded, and a twin of each baseline.
 
-use super::{Cell, Exclusion, Ground, Plan, Setting, Value, Varied, Workload};
+use super::{Cell, Exclusion, Ground, Plan, Setting, Task, Value, Varied, Workload};
 use crate::{
     factor::{FACTORS, Factor, Hardness, Level, Scope},
     setting::Replica,
 };
 
 impl Plan {
-    /// Every cell of a block, twins included: by workload, in the order of the plan, the first factor varying slowest.
+    /// Every cell of a block, twins included (of facts alone there is none): by workload, in the order of the plan, the first factor varying slowest.
     pub fn cells(&self) -> Vec<Cell> {
         let of = |workload: &Workload| {
             let cell = |setting, replica| Cell { workload: workload.name.clone(), setting, replica };
-            let twin = self.baseline(workload).map(|setting| cell(setting, Replica::APrime));
+            let twin = self.baseline(workload).filter(|_| workload.kind.task != Task::Rights);
+            let twin = twin.map(|setting| cell(setting, Replica::APrime));
             self.settings(workload).into_iter().map(|setting| cell(setting, Replica::A)).chain(twin).collect::<Vec<_>>()
         };
         self.workloads.iter().flat_map(of).collect()

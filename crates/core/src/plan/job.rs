@@ -1,19 +1,42 @@
-//! What the lab makes of a cell: a probe on laid memory, natively or in a guest. What it cannot make yet is said here.
+//! What the lab makes of a cell: one struct for each kind of work, with its parameters as values.
+//!
+//! An executor matches the [`Job`] of its kind. Who wants to know only what a job takes of the host asks the methods.
 
-use super::{Cell, Plan};
+mod reading;
+
 use crate::{
+    arena::{Layout, LayoutError},
     probe::Probe,
-    setting::{self, Backing},
+    setting::{Backing, Setting},
+    touch::Populated,
     units::{Bytes, GIB, PageSize},
+    walk::{self, Order},
 };
 
-/// A probe over laid memory.
+/// What a trial of a cell is to do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Job {
+    /// A probe over laid memory.
+    Probe(Sweep),
+    /// The first write to each page.
+    Touch(Touch),
+    /// A walk from the first touch on.
+    Walk(Walk),
+    /// Pages prepared for a pool.
+    Reserve(Reserve),
+    /// Ways to huge pages.
+    Rights,
+    /// Memory that a few bytes take.
+    Bloat(Bloat),
+}
+
+/// A probe over memory that was laid before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Job {
+pub struct Sweep {
     /// What is run.
     pub probe: Probe,
     /// Where, and on what.
-    pub setting: setting::Setting,
+    pub setting: Setting,
     /// The memory that is walked.
     pub size: Bytes,
     /// The distance between accesses.
@@ -22,102 +45,164 @@ pub struct Job {
     pub vcpus: u32,
 }
 
-/// Passes over the memory in a trial: the first, and those of the steady state.
+/// One byte written in each 4 KiB page of fresh memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touch {
+    /// Where, and on what.
+    pub setting: Setting,
+    /// The memory.
+    pub size: Bytes,
+    /// Threads or vCPUs side by side, each on its share.
+    pub vcpus: u32,
+    /// Whether the host had taken it into use before.
+    pub populated: Populated,
+}
+
+/// Fresh memory, four bytes written at every stride, pass after pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Walk {
+    /// Where, and on what.
+    pub setting: Setting,
+    /// The region.
+    pub size: Bytes,
+    /// The distance of references; in random order it says only how many there are.
+    pub stride: Bytes,
+    /// Their order.
+    pub order: Order,
+    /// Passes asked for.
+    pub passes: u32,
+    /// References of a trial at most, of whole passes, one at least; none for no limit.
+    pub references: Option<u64>,
+}
+
+/// Huge pages prepared for a pool, round after round of stress.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reserve {
+    /// Their size.
+    pub page: PageSize,
+    /// How many.
+    pub pages: u64,
+    /// How often.
+    pub rounds: u32,
+    /// Whether memory is compacted before.
+    pub compact: Compact,
+    /// Share of available memory for the stress, 0 to 0.9.
+    pub stress: f64,
+    /// Share of the stress that stays meanwhile.
+    pub kept: f64,
+}
+
+/// What is done between the stress and the pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compact {
+    /// Nothing.
+    Off,
+    /// All memory is compacted.
+    Before,
+}
+
+/// A fresh mapping of which one byte every stride is touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bloat {
+    /// What it stands on.
+    pub host: Backing,
+    /// The mapping.
+    pub size: Bytes,
+    /// The gap from one byte to the next.
+    pub stride: Bytes,
+}
+
+/// Passes over laid memory in a trial: the first, and those of the steady state.
 const PASSES: f64 = 3.0;
 /// Seconds to make and lay a byte: 0.4 s a GiB, as on machines seen so far.
 const LAYING: f64 = 0.4 / GIB as f64;
+/// Seconds to take a page of a pool into it, and to stress as much memory: 5,000 of 2 MiB a second or two.
+const PREPARING: f64 = 0.4e-3;
 
 impl Job {
+    /// Venue, leaf and backing of its memory; none for work on the host itself.
+    pub fn setting(&self) -> Option<Setting> {
+        match self {
+            Job::Probe(Sweep { setting, .. }) | Job::Touch(Touch { setting, .. }) | Job::Walk(Walk { setting, .. }) => {
+                Some(*setting)
+            }
+            Job::Bloat(Bloat { host, .. }) => Some(Setting::native(*host)),
+            Job::Reserve(_) | Job::Rights => None,
+        }
+    }
+
+    /// The memory it has to itself.
+    pub fn memory(&self) -> Bytes {
+        match self {
+            Job::Probe(Sweep { size, .. })
+            | Job::Touch(Touch { size, .. })
+            | Job::Walk(Walk { size, .. })
+            | Job::Bloat(Bloat { size, .. }) => *size,
+            Job::Reserve(_) | Job::Rights => Bytes(0),
+        }
+    }
+
+    /// Threads or vCPUs side by side.
+    pub fn vcpus(&self) -> u32 {
+        match self {
+            Job::Probe(Sweep { vcpus, .. }) | Job::Touch(Touch { vcpus, .. }) => *vcpus,
+            Job::Walk(_) | Job::Reserve(_) | Job::Rights | Job::Bloat(_) => 1,
+        }
+    }
+
+    /// Where its accesses go; none where no probe makes them.
+    pub fn layout(&self) -> Result<Option<Layout>, LayoutError> {
+        let layout = match self {
+            Job::Probe(Sweep { probe, size, stride, .. }) => Layout::new(*probe, *size, *stride),
+            Job::Touch(Touch { size, .. }) => Layout::new(Probe::Touch, *size, Bytes(PageSize::Small.bytes())),
+            Job::Walk(Walk { order, size, stride, .. }) => Layout::new(order.probe(), *size, *stride),
+            Job::Reserve(_) | Job::Rights | Job::Bloat(_) => return Ok(None),
+        };
+        layout.map(Some)
+    }
+
     /// How long a trial may take, to within a factor of three or so: before the first, nothing better is known.
     pub fn expected_seconds(&self) -> f64 {
-        let ns = match self.probe {
-            Probe::Chase => 150.0,
-            Probe::Stride | Probe::StrideWrite | Probe::Random | Probe::Touch | Probe::Walk | Probe::WalkRandom => 30.0,
-        };
-        let accesses = self.size.0 as f64 / self.stride.0 as f64;
-        PASSES * accesses * ns * 1e-9 + self.size.0 as f64 * LAYING
+        let of = |size: Bytes, stride: Bytes| size.0 as f64 / stride.0.max(1) as f64;
+        match self {
+            Job::Probe(Sweep { probe, size, stride, .. }) => {
+                let ns = match probe {
+                    Probe::Chase => 150.0,
+                    Probe::Stride | Probe::StrideWrite | Probe::Random => 30.0,
+                    Probe::Touch | Probe::Walk | Probe::WalkRandom => 30.0,
+                };
+                PASSES * of(*size, *stride) * ns * 1e-9 + size.0 as f64 * LAYING
+            }
+            Job::Touch(Touch { size, .. }) => 2.0 * size.0 as f64 * LAYING,
+            Job::Walk(walk) => {
+                let ns = match walk.order {
+                    Order::Sequential => 3.0,
+                    Order::Random => 20.0,
+                };
+                f64::from(walk.passes_made()) * of(walk.size, walk.stride) * ns * 1e-9 + walk.size.0 as f64 * LAYING
+            }
+            Job::Reserve(Reserve { page, pages, rounds, .. }) => {
+                f64::from(*rounds) * *pages as f64 * of(Bytes(page.bytes()), Bytes(PageSize::Large.bytes())) * PREPARING
+            }
+            Job::Rights => 0.2,
+            Job::Bloat(Bloat { size, .. }) => size.0 as f64 * LAYING,
+        }
     }
 }
 
-/// Workloads that are a [`Job`]. Others need an executor of their own.
-const PROBES: [Probe; 4] = [Probe::Chase, Probe::Stride, Probe::StrideWrite, Probe::Random];
-
-impl Plan {
-    /// What in this plan cannot be run by this version, if anything: workloads that are no [`Job`].
-    pub fn not_yet(&self) -> Option<String> {
-        let strange = self.workloads.iter().find(|workload| probe(workload.kind.name).is_none())?;
-        Some(format!("cannot run `{}` from a plan yet", strange.kind.name))
+impl Walk {
+    /// The passes that a trial makes: those asked for, or as many whole ones as its limit of references allows.
+    pub fn passes_made(&self) -> u32 {
+        let each = (self.size.0 / self.stride.0.max(1)).max(1);
+        let within = self.references.map_or(u64::MAX, |most| (most / each).max(1));
+        u64::from(self.passes).min(within) as u32
     }
 
-    /// The job of a cell, or in words why there is none.
-    pub fn job(&self, cell: &Cell) -> Result<Job, String> {
-        let kind = self.workload(&cell.workload).map_or("", |workload| workload.kind.name);
-        let probe = probe(kind).ok_or_else(|| format!("no executor for `{kind}` yet"))?;
-        let memory = self.memory(cell);
-        let host = memory.level("host").and_then(|level| level.word()).unwrap_or_default();
-        let host = backing(host).ok_or_else(|| format!("memory in pages of {host} cannot be laid yet"))?;
-        let parameters = self.parameters(cell);
-        let level = |name: &str| parameters.iter().find(|(own, _)| *own == name).map(|(_, level)| *level);
-        let size = |name: &str| level(name).and_then(|level| level.size()).expect("every probe has this parameter");
-        let vcpus = level("vcpus").and_then(|level| level.count()).expect("every probe has vCPUs");
-        let setting = setting::Setting { guest: leaf(cell), host };
-        Ok(Job { probe, setting, size: size("size"), stride: size("stride"), vcpus: vcpus as u32 })
+    /// The numbers of passes after which a trial tells its average: 1, 2, 4 … up to those it makes.
+    pub fn pass_counts(&self) -> Vec<u32> {
+        walk::pass_counts(self.passes_made())
     }
-}
-
-fn probe(kind: &str) -> Option<Probe> {
-    PROBES.into_iter().find(|probe| probe.name() == kind)
-}
-
-/// The backing that memory of this name counts as; of transparent pages of another size, the plan's memory says which.
-fn backing(name: &str) -> Option<Backing> {
-    let named = Backing::ALL.into_iter().find(|backing| backing.name() == name);
-    named.or_else(|| name.starts_with("thp-").then_some(Backing::Thp))
-}
-
-/// The leaf of a guest; none natively.
-fn leaf(cell: &Cell) -> Option<PageSize> {
-    if !cell.setting.is_virtual() {
-        return None;
-    }
-    let name = cell.setting.level("guest")?.word()?;
-    PageSize::ALL.into_iter().find(|page| page.name() == name)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::units::{KIB, MIB};
-
-    fn plan(text: &str) -> Plan {
-        Plan::parse("plan.toml", text).unwrap()
-    }
-
-    #[test]
-    fn a_cell_is_a_probe_on_memory_in_a_venue() {
-        let plan = plan(
-            "[factors]\nvenue = [\"native\", \"microvm\"]\nguest = [\"2m\"]\nhost = [\"thp\"]\n\
-             [[workload]]\nprobe = \"random\"\nsize = \"64M\"\nvcpus = 2\n[baseline]\nvenue = \"native\"\n",
-        );
-        let jobs: Vec<Job> = plan.cells().iter().map(|cell| plan.job(cell).unwrap()).collect();
-        let native = setting::Setting::native(Backing::Thp);
-        let guest = setting::Setting::microvm(PageSize::Large, Backing::Thp);
-        let job =
-            |setting| Job { probe: Probe::Random, setting, size: Bytes(64 * MIB), stride: Bytes(4 * KIB), vcpus: 2 };
-        assert_eq!(jobs, [native, guest, native].map(job));
-        assert_eq!(plan.not_yet(), None);
-    }
-
-    #[test]
-    fn what_cannot_be_run_yet_is_named() {
-        let check = |text, expected: &str| assert_eq!(plan(text).not_yet().as_deref(), Some(expected));
-        check("[[workload]]\nprobe = \"reserve\"\n", "cannot run `reserve` from a plan yet");
-    }
-
-    #[test]
-    fn transparent_pages_of_every_size_count_as_thp() {
-        let small = plan("[factors]\nhost = [\"4k\", \"thp-64k\"]\n[[workload]]\nprobe = \"chase\"\n");
-        let cell = small.cell("chase host=thp-64k").unwrap();
-        assert_eq!(small.job(&cell).unwrap().setting, setting::Setting::native(Backing::Thp));
-    }
-}
+mod tests;

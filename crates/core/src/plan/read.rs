@@ -1,7 +1,8 @@
 //! From TOML to a plan, or to everything that is wrong with it.
 //!
 //! Each section reads what it can and reports the rest, so that one run of vmtax shows all mistakes that do not follow
-//! from another. The parser's spans lead every report to its line.
+//! from another. The parser's spans lead every report to its line. [`Reader`] reads what a study published as well
+//! ([`crate::published`]).
 
 mod factors;
 mod partial;
@@ -38,11 +39,7 @@ const SECTIONS: [&str; 6] = ["title", "factors", "workload", "exclude", "baselin
 
 /// Reads a plan, or tells what is wrong, in no particular order.
 pub(super) fn plan(text: &str) -> Result<Plan, Vec<Diagnostic>> {
-    let (document, errors) = DeTable::parse_recoverable(text);
-    // The parser goes on after a mistake, but what it then reports mostly follows from it.
-    if let Some(first) = errors.first() {
-        return Err(vec![syntax(text, first)]);
-    }
+    let document = document(text)?;
     let mut reader = Reader { text, errors: Vec::new() };
     let document = document.get_ref();
     reader.refuse_unknown(document, &SECTIONS, "a plan has", |key| match key {
@@ -68,18 +65,28 @@ pub(super) fn plan(text: &str) -> Result<Plan, Vec<Diagnostic>> {
     if reader.errors.is_empty() { Ok(plan) } else { Err(reader.errors) }
 }
 
+/// The text as TOML.
+pub(crate) fn document(text: &str) -> Result<Spanned<DeTable<'_>>, Vec<Diagnostic>> {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    // The parser goes on after a mistake, but what it then reports mostly follows from it.
+    match errors.first() {
+        None => Ok(document),
+        Some(first) => Err(vec![syntax(text, first)]),
+    }
+}
+
 fn syntax(text: &str, error: &toml::de::Error) -> Diagnostic {
     Diagnostic::new("this is not TOML", error.span().unwrap_or(text.len()..text.len()), error.message())
 }
 
 /// What has been found wrong so far.
-pub(super) struct Reader<'t> {
-    text: &'t str,
-    errors: Vec<Diagnostic>,
+pub(crate) struct Reader<'t> {
+    pub text: &'t str,
+    pub errors: Vec<Diagnostic>,
 }
 
 /// A key with its value.
-pub(super) struct Entry<'d, 't> {
+pub(crate) struct Entry<'d, 't> {
     /// The key.
     pub key: &'d str,
     /// Where the key stands.
@@ -89,7 +96,7 @@ pub(super) struct Entry<'d, 't> {
 }
 
 /// The entries of a table in the order of the text.
-fn entries<'d, 't>(table: &'d DeTable<'t>) -> Vec<Entry<'d, 't>> {
+pub(crate) fn entries<'d, 't>(table: &'d DeTable<'t>) -> Vec<Entry<'d, 't>> {
     let mut entries: Vec<Entry> =
         table.iter().map(|(key, value)| Entry { key: key.get_ref(), span: key.span(), value }).collect();
     entries.sort_by_key(|entry| entry.span.start);
@@ -97,22 +104,22 @@ fn entries<'d, 't>(table: &'d DeTable<'t>) -> Vec<Entry<'d, 't>> {
 }
 
 impl<'t> Reader<'t> {
-    fn report(&mut self, message: impl Into<String>, span: Range<usize>, label: impl Into<String>) {
+    pub fn report(&mut self, message: impl Into<String>, span: Range<usize>, label: impl Into<String>) {
         self.errors.push(Diagnostic::new(message, span, label));
     }
 
     /// What is written there.
-    fn source(&self, span: Range<usize>) -> &'t str {
+    pub fn source(&self, span: Range<usize>) -> &'t str {
         &self.text[span]
     }
 
     /// The entry of this key.
-    fn entry<'d>(&self, table: &'d DeTable<'t>, key: &str) -> Option<Entry<'d, 't>> {
+    pub fn entry<'d>(&self, table: &'d DeTable<'t>, key: &str) -> Option<Entry<'d, 't>> {
         entries(table).into_iter().find(|entry| entry.key == key)
     }
 
     /// Reports every key that is none of `known`; `hint` has better advice for some.
-    fn refuse_unknown(
+    pub fn refuse_unknown(
         &mut self,
         table: &DeTable,
         known: &[&str],
@@ -131,7 +138,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The table of this key; none where there is none, or something else.
-    fn table<'d>(&mut self, table: &'d DeTable<'t>, key: &str) -> Option<(&'d DeTable<'t>, Range<usize>)> {
+    pub fn table<'d>(&mut self, table: &'d DeTable<'t>, key: &str) -> Option<(&'d DeTable<'t>, Range<usize>)> {
         let entry = self.entry(table, key)?;
         match entry.value.get_ref() {
             DeValue::Table(inner) => Some((inner, entry.span)),
@@ -143,7 +150,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The tables of this key, each with the span of its heading; empty where there are none.
-    fn tables<'d>(&mut self, table: &'d DeTable<'t>, key: &str) -> Vec<(&'d DeTable<'t>, Range<usize>)> {
+    pub fn tables<'d>(&mut self, table: &'d DeTable<'t>, key: &str) -> Vec<(&'d DeTable<'t>, Range<usize>)> {
         let Some(entry) = self.entry(table, key) else { return Vec::new() };
         let tables: Option<Vec<_>> = match entry.value.get_ref() {
             DeValue::Array(array) => array
@@ -162,7 +169,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The string of this key.
-    fn string(&mut self, table: &DeTable<'t>, key: &str) -> Option<String> {
+    pub fn string(&mut self, table: &DeTable<'t>, key: &str) -> Option<String> {
         let entry = self.entry(table, key)?;
         let text = entry.value.get_ref().as_str();
         if text.is_none() {
@@ -172,7 +179,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The level that `value` writes; `owner` is what it would be a level of.
-    fn level(&mut self, grammar: Grammar, owner: &str, value: &Spanned<DeValue>) -> Option<Level> {
+    pub fn level(&mut self, grammar: Grammar, owner: &str, value: &Spanned<DeValue>) -> Option<Level> {
         let written = spelled(value.get_ref(), grammar);
         match written.as_deref().map_or_else(|| grammar.parse(""), |text| grammar.parse(text)) {
             Ok(level) => Some(level),

@@ -120,9 +120,9 @@ seed = 0x2a
         let parameters = plan.parameters(cell);
         parameters.iter().map(|(name, level)| format!("{name}={level}")).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(shown(&cells[1]), "size=128M stride=4K order=sequential passes=3");
+    assert_eq!(shown(&cells[1]), "size=128M stride=4K order=sequential passes=3 references=0");
     assert_eq!(shown(&cells[3]), "size=1G stride=4K vcpus=1");
-    assert_eq!(shown(&cells[6]), "page=2m pages=100 rounds=5 compact=off");
+    assert_eq!(shown(&cells[6]), "page=2m pages=100 rounds=5 compact=off stress=50% kept=6.25%");
     assert_eq!(plan.memory(&cells[1]).to_string(), "host=4k size=128M");
     assert_eq!(plan.memory(&cells[6]).to_string(), "");
     assert_eq!(plan.seed, Some(42));

@@ -1,8 +1,11 @@
 //! The workloads by name: what a plan may run, and which parameters each takes.
 //!
-//! A new workload is a new row of [`KINDS`].
+//! A new workload is a new row of [`KINDS`], and a [`Task`] with its executor where it is no probe over laid memory.
 
-use crate::factor::{Factor, Grammar, Level};
+use crate::{
+    factor::{Factor, Grammar, Level},
+    probe::Probe,
+};
 
 /// A kind of workload.
 #[derive(Debug, PartialEq, Eq)]
@@ -11,12 +14,31 @@ pub struct Kind {
     pub name: &'static str,
     /// What it does, in a line.
     pub about: &'static str,
+    /// What carries it out.
+    pub task: Task,
     /// What it works on.
     pub ground: Ground,
     /// The parameters that have the name, the levels and the default of a factor.
     pub factors: &'static [&'static str],
     /// The parameters of its own.
     pub own: &'static [Parameter],
+}
+
+/// What carries a workload out: a [`Job`](super::Job) has its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// A probe over memory that is laid once for a plot.
+    Probe(Probe),
+    /// The first write to each page of fresh memory.
+    Touch,
+    /// Fresh memory, walked.
+    Walk,
+    /// Pages for a pool.
+    Reserve,
+    /// Ways to huge pages.
+    Rights,
+    /// What a few bytes take.
+    Bloat,
 }
 
 /// What a workload works on.
@@ -44,6 +66,7 @@ pub static KINDS: &[Kind] = &[
     Kind {
         name: "chase",
         about: "dependent loads along one random cycle: latency",
+        task: Task::Probe(Probe::Chase),
         ground: Ground::Memory,
         factors: &["size", "stride", "vcpus"],
         own: &[],
@@ -51,6 +74,7 @@ pub static KINDS: &[Kind] = &[
     Kind {
         name: "stride",
         about: "reads at a fixed stride",
+        task: Task::Probe(Probe::Stride),
         ground: Ground::Memory,
         factors: &["size", "stride", "vcpus"],
         own: &[],
@@ -58,6 +82,7 @@ pub static KINDS: &[Kind] = &[
     Kind {
         name: "stride-write",
         about: "writes at a fixed stride",
+        task: Task::Probe(Probe::StrideWrite),
         ground: Ground::Memory,
         factors: &["size", "stride", "vcpus"],
         own: &[],
@@ -65,6 +90,7 @@ pub static KINDS: &[Kind] = &[
     Kind {
         name: "random",
         about: "independent loads at pseudo-random lines: throughput",
+        task: Task::Probe(Probe::Random),
         ground: Ground::Memory,
         factors: &["size", "stride", "vcpus"],
         own: &[],
@@ -72,6 +98,7 @@ pub static KINDS: &[Kind] = &[
     Kind {
         name: "touch",
         about: "the first write to each page of fresh memory",
+        task: Task::Touch,
         ground: Ground::Memory,
         factors: &["size", "vcpus"],
         own: &[Parameter { name: "populate", values: Grammar::Switch, default: "off" }],
@@ -79,21 +106,44 @@ pub static KINDS: &[Kind] = &[
     Kind {
         name: "walk",
         about: "fresh memory walked a number of times, the first touch included",
+        task: Task::Walk,
         ground: Ground::Memory,
         factors: &["size", "stride", "order", "passes"],
-        own: &[],
+        // References of a trial at most; 0 is as many as its passes have.
+        own: &[Parameter { name: "references", values: Grammar::Count(0, 1 << 48), default: "0" }],
     },
     Kind {
         name: "reserve",
         about: "huge pages prepared for a pool, after rounds of stress that fragment memory",
+        task: Task::Reserve,
         ground: Ground::Host,
         factors: &[],
         own: &[
             Parameter { name: "page", values: Grammar::Words(&["2m", "1g"]), default: "2m" },
             Parameter { name: "pages", values: Grammar::Count(1, 1 << 32), default: "5000" },
-            Parameter { name: "rounds", values: Grammar::Count(0, 10_000), default: "5" },
+            Parameter { name: "rounds", values: Grammar::Count(1, 10_000), default: "5" },
             Parameter { name: "compact", values: Grammar::Switch, default: "off" },
+            // Of available memory, for the stress; and of the stress, what stays while the pages are prepared. A tenth of
+            // the memory is left alone.
+            Parameter { name: "stress", values: Grammar::Share(90), default: "50%" },
+            Parameter { name: "kept", values: Grammar::Share(90), default: "6.25%" },
         ],
+    },
+    Kind {
+        name: "rights",
+        about: "ways to huge pages, each tried for real by the present and by an ordinary user: facts, no figures",
+        task: Task::Rights,
+        ground: Ground::Host,
+        factors: &[],
+        own: &[],
+    },
+    Kind {
+        name: "bloat",
+        about: "memory in use after one byte was touched every stride of a fresh mapping",
+        task: Task::Bloat,
+        ground: Ground::Memory,
+        factors: &["size", "stride"],
+        own: &[],
     },
 ];
 

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Order, Request, crossover};
+use super::{Order, crossover, walks};
 use crate::{
     crossover::Reach,
-    series::Series,
+    experiment::Record,
     setting::Backing,
     units::{Bytes, KIB, MIB},
 };
@@ -40,12 +40,12 @@ impl Verdict {
 }
 
 /// Strides double in the study: one that sees small pages win at 32 KiB first has its crossover between 16 and 32 KiB.
-pub fn verdict(request: &Request, series: &Series<Cell>) -> Verdict {
+pub fn verdict(record: &Record, workload: &str) -> Verdict {
     let not_tested = |reason: &str| Verdict::NotTested { reason: reason.to_owned() };
-    if request.size != Bytes(128 * MIB) {
+    if walks(record, workload).iter().any(|(_, walk)| walk.size != Bytes(128 * MIB)) {
         return not_tested("the study walks 128 MiB");
     }
-    let Some(found) = crossover(series, Order::Sequential, Backing::Huge2m, 1) else {
+    let Some(found) = crossover(record, workload, Order::Sequential, Backing::Huge2m, 1) else {
         return not_tested("2 MiB hugetlb and 4 KiB pages were not both walked in order");
     };
     let Some(interval) = found.interval else { return not_tested("a single block has no interval") };

@@ -26,7 +26,7 @@ pub(super) fn code() -> Code {
         contents: Contents::Cycle,
         accesses: Layout::nodes,
         step: |_| 0,
-        position: |layout, _| layout.offset(0),
+        position: |layout, _, _| layout.offset(0),
     }
 }
 

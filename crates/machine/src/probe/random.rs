@@ -35,7 +35,7 @@ pub(super) fn code() -> Code {
         accesses: |layout| layout.bytes() / layout.stride(),
         step: |layout| layout.bytes() / LINE,
         // Any state will do; lanes must not follow one another.
-        position: |_, nth| nth.wrapping_mul(0x9E37_79B9_7F4A_7C15),
+        position: |_, nth, _| nth.wrapping_mul(0x9E37_79B9_7F4A_7C15),
     }
 }
 

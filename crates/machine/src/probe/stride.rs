@@ -44,7 +44,7 @@ fn code(bytes: &'static [u8], reference: fn(&mut dyn Words, Call) -> Reply, cont
         contents,
         accesses: |layout| layout.bytes() / layout.stride(),
         step: Layout::stride,
-        position: |layout, nth| nth * layout.stride() % layout.bytes(),
+        position: |layout, nth, _| nth * layout.stride() % layout.bytes(),
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn code() -> Code {
         contents: Contents::Anything,
         accesses: |layout| layout.bytes() / PAGE,
         step: |_| PAGE,
-        position: |layout, nth| nth * PAGE % layout.bytes(),
+        position: |layout, nth, _| nth * PAGE % layout.bytes(),
     }
 }
 

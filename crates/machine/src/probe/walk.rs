@@ -56,7 +56,7 @@ pub(super) fn sequential() -> Code {
         contents: Contents::Anything,
         accesses: |layout| layout.bytes() / layout.stride(),
         step: Layout::stride,
-        position: |layout, nth| nth * layout.stride() % layout.bytes(),
+        position: |layout, nth, _| nth * layout.stride() % layout.bytes(),
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn random() -> Code {
         contents: Contents::Anything,
         accesses: |layout| layout.bytes() / layout.stride(),
         step: Layout::stride,
-        position: |_, nth| nth.wrapping_mul(0x9E37_79B9_7F4A_7C15),
+        position: |_, nth, seed| seed.wrapping_add(nth.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
     }
 }
 

@@ -6,7 +6,7 @@ use vmtax_core::{
     prose::{change_within, nanos_within},
 };
 
-use super::table::columns;
+use super::grid::Grid;
 use crate::wrap::wrapped;
 
 /// `vmtax compare --json`.
@@ -32,14 +32,12 @@ pub enum Pairing {
 /// Tables, and what they rest on.
 pub fn compared(comparisons: &[Comparison], pairing: Pairing) -> String {
     let parts = comparisons.iter().map(|comparison| {
-        let rows = comparison.changes.iter().map(|change| row(change, pairing));
+        let changes = &comparison.changes;
         let head = format!("{}: {} in {}\n", comparison.workload, comparison.metric, comparison.unit);
-        head + &match pairing {
-            Pairing::Apart => {
-                columns(["cell", "first", "second", "change"], rows.map(|[cell, _, from, to, by]| [cell, from, to, by]))
-            }
-            Pairing::Blocks => columns(["cell", "against", "there", "here", "change"], rows),
-        }
+        let grid = Grid::of(changes.iter().map(|change| change.cell.as_str()));
+        let figures = changes.iter().map(figures).collect();
+        let [from, to] = sides(changes, pairing);
+        head + &grid.shared_but(&to) + &grid.text(&[&from, &to, "change"], figures)
     });
     let note = match pairing {
         Pairing::Blocks => "Ratios are paired in blocks, with 95 % intervals.",
@@ -51,14 +49,31 @@ pub fn compared(comparisons: &[Comparison], pairing: Pairing) -> String {
     parts.chain([wrapped("", "", note)]).collect::<Vec<_>>().join("\n")
 }
 
-fn row(change: &Change, pairing: Pairing) -> [String; 5] {
+fn figures(change: &Change) -> Vec<String> {
     let value = |value: &Option<_>| value.as_ref().map_or("–".to_owned(), nanos_within);
     let by = change.ratio.map_or("–".to_owned(), |ratio| change_within(&ratio.minus_one()));
-    let against = match pairing {
-        Pairing::Blocks => change.against.clone(),
-        Pairing::Apart => String::new(),
-    };
-    [change.cell.clone(), against, value(&change.from), value(&change.to), by]
+    vec![value(&change.from), value(&change.to), by]
+}
+
+/// The heads of both values: the runs, or the reference level, which is that of all changes, and the level here.
+fn sides(changes: &[Change], pairing: Pairing) -> [String; 2] {
+    let words = |cell: &str| cell.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let reference = changes.first().and_then(|change| {
+        let own = words(&change.cell);
+        words(&change.against).into_iter().find(|word| !own.contains(word))
+    });
+    match (pairing, reference) {
+        (Pairing::Apart, _) => ["first", "second"].map(str::to_owned),
+        (Pairing::Blocks, Some(reference)) => {
+            let factor = reference.split('=').next().unwrap_or_default().to_owned() + "=";
+            let level = |change: &Change| words(&change.cell).into_iter().find(|word| word.starts_with(&factor));
+            let first = changes.first().and_then(level);
+            let is_one = changes.iter().all(|change| level(change) == first);
+            [reference, first.filter(|_| is_one).unwrap_or_else(|| "here".to_owned())]
+        }
+        // A native cell is without the guest's leaf.
+        (Pairing::Blocks, None) => ["without", "here"].map(str::to_owned),
+    }
 }
 
 /// One JSON object.
@@ -91,4 +106,40 @@ fn judged(comparisons: &[Comparison], gate: Option<f64>, verdict: Verdict) -> im
     let all = leading.flat_map(|comparison| comparison.changes.iter().map(move |change| (comparison, change)));
     all.filter(move |(comparison, change)| gate.is_some_and(|gate| comparison.verdict(change, gate) == verdict))
         .map(|(_, change)| change)
+}
+
+#[cfg(test)]
+mod tests {
+    use vmtax_core::{experiment::Better, stats::Estimate};
+
+    use super::*;
+
+    fn change(cell: &str, against: &str) -> Change {
+        let estimate = |value: f64| Estimate::of_median(&[value; 7]);
+        Change {
+            cell: cell.to_owned(),
+            against: against.to_owned(),
+            from: estimate(2000.0),
+            to: estimate(1000.0),
+            ratio: estimate(0.5),
+        }
+    }
+
+    #[test]
+    fn levels_are_compared_side_by_side_in_a_terminal() {
+        let comparison = |changes| Comparison {
+            workload: "chase".to_owned(),
+            metric: "ns_per_access".to_owned(),
+            unit: "ns".to_owned(),
+            better: Better::Lower,
+            is_leading: true,
+            changes,
+        };
+        let on = |venue: &str, host: &str| format!("chase venue={venue} host={host} size=128M stride=4K");
+        let one = ["native", "microvm"].map(|venue| change(&on(venue, "thp"), &on(venue, "4k")));
+        let two = ["thp", "2m"].map(|host| change(&on("native", host), &on("native", "4k")));
+        let text = compared(&[comparison(one.to_vec()), comparison(two.to_vec())], Pairing::Blocks);
+        crate::fixture::is_kept("compare.txt", &text);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
 }

@@ -69,9 +69,7 @@ pub fn dry_run(plan: &Plan, seed: u64, missing: &[Missing], changes: &Changes) -
             }
         }
     }
-    for Missing { cell, reason, remedy } in missing {
-        text.push_str(&item("not here: ", &format!("{cell}: {reason}; {remedy}")));
-    }
+    text.push_str(&super::missing(missing));
     let twins = cells.iter().filter(|cell| cell.replica == Replica::APrime).count();
     let _ = writeln!(text, "\n{}", amount(plan, &cells, twins));
     text.push_str(&guess(plan, &cells));
@@ -91,6 +89,10 @@ fn amount(plan: &Plan, cells: &[Cell], twins: usize) -> String {
         Replication::Blocks(blocks) => {
             let total = n * blocks as usize;
             format!("{trials}; {total} in all, some {:.0} s (a guess).", (block * f64::from(blocks)).ceil())
+        }
+        Replication::Within { blocks, budget } => {
+            let total = (block * f64::from(blocks)).ceil();
+            format!("{trials}; some {total:.0} s in all (a guess), {} s at most.", budget.as_secs())
         }
         Replication::Target { budget, .. } => {
             format!("{trials}, some {:.0} s (a guess); {} s at most.", block.ceil(), budget.as_secs())

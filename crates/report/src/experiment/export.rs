@@ -6,6 +6,7 @@ use vmtax_core::{
     host::Host,
     plan::Plan,
     prose::{change_within, nanos_within},
+    published::Judged,
     run::Ending,
     stats::Estimate,
 };
@@ -26,10 +27,11 @@ struct Document<'r> {
     sheets: Vec<Sheet>,
     trials: &'r [Trial],
     missing: &'r [Missing],
+    published: &'r [Judged],
 }
 
-/// One JSON object.
-pub fn json(record: &Record) -> serde_json::Result<String> {
+/// One JSON object; `judged` is what a study published, beside what was measured.
+pub fn json(record: &Record, judged: &[Judged]) -> serde_json::Result<String> {
     let Plan { title, .. } = &record.plan;
     let document = Document {
         schema: crate::export::SCHEMA,
@@ -45,6 +47,7 @@ pub fn json(record: &Record) -> serde_json::Result<String> {
         sheets: record.sheets(),
         trials: &record.trials,
         missing: &record.missing,
+        published: judged,
     };
     Ok(serde_json::to_string(&document)? + "\n")
 }
@@ -103,7 +106,7 @@ fn csv_row<'r>(record: &'r Record, sheet: &'r Sheet, row: &'r Row) -> CsvRow<'r>
 }
 
 /// Tables for a document.
-pub fn markdown(record: &Record) -> String {
+pub fn markdown(record: &Record, judged: &[Judged]) -> String {
     let mut text = format!("# {}\n\nRun {}, seed {}.\n", record.plan.title, record.id, record.seed);
     for sheet in record.sheets() {
         text.push_str(&format!("\n## {}: {}\n\n", sheet.workload, sheet.metric));
@@ -116,5 +119,5 @@ pub fn markdown(record: &Record) -> String {
         text.push('\n');
         sheet.effects.effects.iter().for_each(|effect| text.push_str(&format!("- {}\n", effect.sentence())));
     }
-    text
+    text + &crate::published::markdown(judged)
 }

@@ -1,4 +1,4 @@
-//! The table of one metric: a line a cell.
+//! The table of one metric: a line a cell, a column a factor; what all cells share is said once.
 
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use vmtax_core::{
@@ -6,23 +6,23 @@ use vmtax_core::{
     prose::{change_within, nanos_within},
 };
 
+use super::grid::Grid;
+
 /// The cells of a sheet with their values, and their changes from the baseline.
 pub(super) fn text(sheet: &Sheet) -> String {
-    let rows = sheet.rows.iter().map(|row| {
-        let setting = row.cell.strip_prefix(&sheet.workload).unwrap_or(&row.cell).trim_start();
-        [if setting.is_empty() { "(all)" } else { setting }.to_owned(), value(row), against(row, sheet)]
-    });
-    columns(["cell", &sheet.unit, "against the baseline"], rows)
+    let grid = Grid::of(sheet.rows.iter().map(|row| row.cell.as_str()));
+    let figures = sheet.rows.iter().map(|row| vec![value(row), against(row, sheet)]);
+    grid.shared() + &grid.text(&[&sheet.unit, "against the baseline"], figures.collect())
 }
 
 /// A table of text without lines but the one below its head.
-pub(crate) fn columns<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+pub(crate) fn columns(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     let rule = TableStyle::new().header_separator(LineStyle::none().fill('─'));
     table.load_style(rule).set_content_arrangement(ContentArrangement::Disabled).set_header(head);
     table.add_rows(rows);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
+    for (nth, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if nth + 1 < head.len() { 2 } else { 0 }));
     }
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }

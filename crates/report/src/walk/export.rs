@@ -1,19 +1,24 @@
-//! The curves of a walk for programs.
+//! The curves of walks for programs.
 
 use serde::Serialize;
 use vmtax_core::{
     crossover::Crossover,
-    series::Series,
+    experiment::Record,
+    plan::{Task, Walk},
     setting::Backing,
-    walk::{self, Cell, Request, STATEMENT, Verdict, crossover, metric, verdict},
+    walk::{STATEMENT, Verdict, crossover_in, metric, verdict, walks},
 };
 
-use crate::series::{self, Figures};
+use super::View;
+use crate::row::{self, Document, Figures, number, workloads};
 
 #[derive(Debug, Serialize)]
 struct Row {
+    venue: &'static str,
+    guest: Option<&'static str>,
     host: &'static str,
     order: &'static str,
+    bytes: u64,
     stride: u64,
     passes: u32,
     metric: &'static str,
@@ -23,37 +28,55 @@ struct Row {
 
 #[derive(Debug, Serialize)]
 struct Crossing {
+    guest: Option<&'static str>,
     host: &'static str,
     order: &'static str,
+    bytes: u64,
     passes: u32,
     crossover: Crossover,
 }
 
-fn rows(series: &Series<Cell>, request: &Request) -> Vec<Row> {
-    let of = |&cell: &Cell| {
-        request.passes_at(cell.stride).into_iter().map(move |passes| Row {
-            host: cell.host.name(),
-            order: cell.order.name(),
-            stride: cell.stride.0,
+fn rows(record: &Record) -> Vec<Row> {
+    let of = |(cell, walk): (String, Walk)| {
+        let row = |passes| Row {
+            venue: walk.setting.venue().name(),
+            guest: walk.setting.guest.map(|leaf| leaf.name()),
+            host: walk.setting.host.name(),
+            order: walk.order.name(),
+            bytes: walk.size.0,
+            stride: walk.stride.0,
             passes,
             metric: "ns_per_reference",
-            figures: Figures::of(series, cell, &metric(passes)),
-        })
+            figures: Figures::of(record, &cell, &metric(passes)),
+        };
+        walk.pass_counts().into_iter().map(row).collect::<Vec<_>>()
     };
-    series.cells.iter().flat_map(of).collect()
+    workloads(record, Task::Walk).into_iter().flat_map(|workload| walks(record, workload)).flat_map(of).collect()
+}
+
+fn crossings(record: &Record) -> Vec<Crossing> {
+    let mut crossings = Vec::new();
+    for walks in workloads(record, Task::Walk).into_iter().map(|workload| walks(record, workload)) {
+        for view in View::all(record, &walks) {
+            for &host in view.hosts.iter().filter(|host| **host != Backing::Small) {
+                crossings.extend(view.pass_counts().into_iter().filter_map(|passes| {
+                    Some(Crossing {
+                        guest: view.panel.guest.map(|leaf| leaf.name()),
+                        host: host.name(),
+                        order: view.panel.order.name(),
+                        bytes: view.panel.size.0,
+                        passes,
+                        crossover: crossover_in(record, &walks, view.panel, host, passes)?,
+                    })
+                }));
+            }
+        }
+    }
+    crossings
 }
 
 /// The same as one JSON object (schema 1): rows, crossovers, and the published statement with its verdict.
-pub fn json(series: &Series<Cell>, request: &Request) -> String {
-    let mut crossovers = Vec::new();
-    for &order in &request.orders {
-        for &host in request.hosts.iter().filter(|host| **host != Backing::Small) {
-            crossovers.extend(request.pass_counts().into_iter().filter_map(|passes| {
-                let crossover = crossover(series, order, host, passes)?;
-                Some(Crossing { host: host.name(), order: order.name(), passes, crossover })
-            }));
-        }
-    }
+pub fn json(record: &Record) -> String {
     #[derive(Serialize)]
     struct Published {
         statement: &'static str,
@@ -61,31 +84,32 @@ pub fn json(series: &Series<Cell>, request: &Request) -> String {
         verdict: Verdict,
     }
     #[derive(Serialize)]
-    struct Whole<'s> {
+    struct Whole<'r> {
         #[serde(flatten)]
-        document: series::Document<'s, Row>,
-        most_references: u64,
+        document: Document<'r, Row>,
+        most_references: Option<u64>,
         crossovers: Vec<Crossing>,
-        published: Published,
+        published: Option<Published>,
     }
-    let whole = Whole {
-        document: series::document("walk", series, request.size.0, rows(series, request)),
-        most_references: walk::MOST_REFERENCES,
-        crossovers,
-        published: Published { statement: STATEMENT, verdict: verdict(request, series) },
-    };
-    serde_json::to_string(&whole).expect("strings, numbers and lists of them are JSON") + "\n"
+    let workloads = workloads(record, Task::Walk);
+    let first = workloads.first();
+    let most = first.and_then(|workload| walks(record, workload).first().and_then(|(_, walk)| walk.references));
+    row::json(&Whole {
+        document: Document::of("walk", record, Task::Walk, rows(record)),
+        most_references: most,
+        crossovers: crossings(record),
+        published: first.map(|workload| Published { statement: STATEMENT, verdict: verdict(record, workload) }),
+    })
 }
 
 /// The curves as comma-separated values: one line for each cell and number of passes.
-pub fn csv(series: &Series<Cell>, request: &Request) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let written = "writing to memory does not fail";
-    let head = "host,order,stride,passes,metric,value,lo,hi,trials,status,reason,remedy";
-    writer.write_record(head.split(',')).expect(written);
-    for Row { host, order, stride, passes, metric, figures } in rows(series, request) {
-        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-        let fields = [
+pub fn csv(record: &Record) -> String {
+    let head = "venue,guest,host,order,stride,passes,metric,value,lo,hi,trials,status,reason,remedy";
+    let line = |row: Row| {
+        let Row { venue, guest, host, order, stride, passes, metric, figures, .. } = row;
+        vec![
+            venue.to_owned(),
+            guest.unwrap_or_default().to_owned(),
             host.to_owned(),
             order.to_owned(),
             stride.to_string(),
@@ -98,8 +122,7 @@ pub fn csv(series: &Series<Cell>, request: &Request) -> String {
             figures.status.to_owned(),
             figures.reason.unwrap_or_default(),
             figures.remedy.unwrap_or_default(),
-        ];
-        writer.write_record(fields).expect(written);
-    }
-    String::from_utf8(writer.into_inner().expect(written)).expect("made of strings")
+        ]
+    };
+    row::csv(head, rows(record).into_iter().map(line))
 }

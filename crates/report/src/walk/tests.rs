@@ -2,55 +2,54 @@ use std::collections::BTreeMap;
 
 use vmtax_core::{
     experiment::{Better, Finding, Metric, Outcome},
-    run::Ending,
-    series::Record,
-    units::MIB,
+    plan::Job,
+    walk::LEADING,
 };
 
 use super::*;
 use crate::{
-    fixture::{host, is_kept},
+    experiment,
+    fixture::{is_kept, record},
     wrap::WIDTH,
 };
 
-fn request() -> Request {
-    Request {
-        size: Bytes(128 * MIB),
-        strides: (2..=21).map(|log| Bytes(1 << log)).collect(),
-        passes: 4,
-        hosts: vec![Backing::Small, Backing::Huge2m],
-        orders: vec![Order::Sequential],
-    }
+/// Strides double from 4 bytes to 2 MiB.
+fn plan(size: &str, hosts: &str) -> String {
+    let strides: Vec<String> = (2..=21).map(|log| (1_u64 << log).to_string()).collect();
+    format!(
+        "title = \"Walks\"\n[factors]\nhost = [{hosts}]\nstride = [{}]\n[[workload]]\nprobe = \"walk\"\nsize = \"{size}\"\n\
+         passes = 4\nreferences = 33554432\n",
+        strides.join(", ")
+    )
 }
 
 /// Faults shared by the references to a page: 1 µs for a small one, 6 µs for a huge one, whose references are cheaper.
-fn made_up(request: &Request) -> Series<Cell> {
-    let average = |cell: Cell, passes: u32, block: u32| {
-        let (fault, page, reference) = match cell.host {
+fn made_up(size: &str, hosts: &str) -> Record {
+    let average = |walk: &Walk, passes: u32, block: u32| {
+        let (fault, page, reference) = match walk.setting.host {
             Backing::Small => (1000.0, 4.0 * KIB as f64, 2.0),
             Backing::Thp | Backing::Huge2m | Backing::Huge1g => (6000.0, 32.0 * KIB as f64, 1.0),
         };
-        let touches = (cell.stride.0 as f64 / page).min(1.0);
+        let touches = (walk.stride.0 as f64 / page).min(1.0);
         (fault * touches / f64::from(passes) + reference) * 1.01f64.powi(block as i32)
     };
-    let record = |cell: Cell, block: u32| {
-        let metrics = request.passes_at(cell.stride).into_iter().map(|passes| Metric {
-            name: metric(passes),
-            value: average(cell, passes, block),
+    record(&plan(size, hosts), Vec::new(), |_, job, block| {
+        let Job::Walk(walk) = job else { unreachable!("the plan walks") };
+        let told = |name: String, passes| Metric {
+            name,
+            value: average(walk, passes, block),
             unit: "ns".to_owned(),
             better: Better::Lower,
-        });
-        let finding = Finding { metrics: metrics.collect(), evidence: BTreeMap::new(), caveats: Vec::new() };
-        Record { block, cell, outcome: Outcome::Ok(finding) }
-    };
-    let cells = request.cells();
-    let records = (0..7).flat_map(|block| cells.iter().map(move |&cell| record(cell, block))).collect();
-    Series { host: host("amd-npt"), seed: 7, cells, absent: Vec::new(), records, ending: Ending::Done, seconds: 59.7 }
+        };
+        let after = walk.pass_counts().into_iter().map(|passes| told(metric(passes), passes));
+        let metrics = [told(LEADING.to_owned(), walk.passes_made())].into_iter().chain(after).collect();
+        Outcome::Ok(Finding { metrics, evidence: BTreeMap::new(), caveats: Vec::new() })
+    })
 }
 
 #[test]
 fn made_up_trials_give_exactly_the_text_that_is_kept() {
-    let text = text(&made_up(&request()), &request());
+    let text = experiment::text(&made_up("128M", "\"4k\", \"2m\""), &[]);
     is_kept("walk.txt", &text);
     for line in text.lines() {
         assert!(line.chars().count() <= WIDTH && line == line.trim_end(), "{line}");
@@ -59,24 +58,25 @@ fn made_up_trials_give_exactly_the_text_that_is_kept() {
 
 #[test]
 fn a_statement_is_judged_by_the_interval_or_not_at_all() {
-    let check = |request: &Request, expected: &str| {
-        assert_eq!(verdict(request, &made_up(request)).words(), expected);
+    let check = |size, hosts, expected: &str| {
+        assert_eq!(vmtax_core::walk::verdict(&made_up(size, hosts), "walk").words(), expected);
     };
-    check(&request(), "contradicted");
-    check(&Request { size: Bytes(64 * MIB), ..request() }, "not tested here: the study walks 128 MiB");
-    check(
-        &Request { hosts: vec![Backing::Small, Backing::Thp], ..request() },
-        "not tested here: 2 MiB hugetlb and 4 KiB pages were not both walked in order",
-    );
+    check("128M", "\"4k\", \"2m\"", "contradicted");
+    check("64M", "\"4k\", \"2m\"", "not tested here: the study walks 128 MiB");
+    let not_both = "not tested here: 2 MiB hugetlb and 4 KiB pages were not both walked in order";
+    check("128M", "\"4k\", \"thp\"", not_both);
 }
 
 #[test]
 fn curves_for_programs_have_a_row_for_each_number_of_passes() {
-    let document: serde_json::Value = serde_json::from_str(&json(&made_up(&request()), &request())).unwrap();
+    let record = made_up("128M", "\"4k\", \"2m\"");
+    let document: serde_json::Value = serde_json::from_str(&json(&record)).unwrap();
     let rows = document["rows"].as_array().unwrap();
-    let expected: usize = request().cells().iter().map(|cell| request().passes_at(cell.stride).len()).sum();
-    assert_eq!(rows.len(), expected);
-    assert_eq!(csv(&made_up(&request()), &request()).lines().count(), expected + 1);
+    let expected: usize = walks(&record, "walk").iter().map(|(_, walk)| walk.pass_counts().len()).sum();
+    // At 4 bytes there is room for one pass, at 8 for two.
+    assert_eq!((rows.len(), expected), (expected, 2 * (1 + 2 + 18 * 3)));
+    assert_eq!(csv(&record).lines().count(), expected + 1);
     assert_eq!(document["crossovers"].as_array().unwrap().len(), 3);
     assert_eq!(document["published"]["verdict"], "contradicted");
+    assert!((document["noise_floor"]["ratio"].as_f64().unwrap() - 1.0).abs() < 1e-9);
 }

@@ -3,7 +3,10 @@
 use clap::{Args, ValueEnum};
 use vmtax_core::units::{Bytes, PageSize};
 
-use super::HostLevel;
+use super::{
+    HostLevel, Results,
+    value::{count, seed},
+};
 
 #[derive(Debug, Args)]
 pub struct ReserveArgs {
@@ -22,15 +25,20 @@ pub struct ReserveArgs {
     /// Share of the stress that stays while the pages are prepared; 0 as in the study, which frees all of it
     #[arg(long, default_value_t = 0.0625, value_parser = share)]
     pub kept: f64,
+    /// Trials of that many rounds, each of them twice (A and A')
+    #[arg(long, default_value_t = 1, value_parser = count)]
+    pub blocks: u32,
     /// Compact memory before
     #[arg(long)]
     pub compact: bool,
     /// The stress follows from it
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = seed)]
     pub seed: u64,
-    /// One JSON object
+    /// One JSON object (schema 1)
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub results: Results,
 }
 
 #[derive(Debug, Args)]
@@ -38,9 +46,11 @@ pub struct RightsArgs {
     /// Borrow a page of each pool that is empty, and give it back (needs root)
     #[arg(long)]
     pub reserve: bool,
-    /// One JSON object
+    /// One JSON object (schema 1)
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub results: Results,
 }
 
 #[derive(Debug, Args)]
@@ -49,7 +59,7 @@ pub struct BloatArgs {
     #[arg(long, default_value = "1G")]
     pub size: Bytes,
     /// One byte is touched in each so many
-    #[arg(long, value_delimiter = ',', default_values = ["64K", "2M", "64M"], value_parser = positive)]
+    #[arg(long, value_delimiter = ',', default_values = ["64K", "2M", "64M"], value_parser = gap)]
     pub gap: Vec<Bytes>,
     /// What the memory stands on [default: all]
     #[arg(long, value_delimiter = ',', value_name = "BACKINGS")]
@@ -57,9 +67,14 @@ pub struct BloatArgs {
     /// Borrow hugetlb pages for the run, and give them back (needs root)
     #[arg(long)]
     pub reserve: bool,
-    /// One JSON object
+    /// How often everything is measured
+    #[arg(long, default_value_t = 1, value_parser = count)]
+    pub blocks: u32,
+    /// One JSON object (schema 1)
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub results: Results,
 }
 
 /// Pages of a hugetlb pool.
@@ -90,10 +105,10 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A size of at least a byte.
-fn positive(text: &str) -> Result<Bytes, String> {
+/// A size of at least a word.
+fn gap(text: &str) -> Result<Bytes, String> {
     match text.parse::<Bytes>() {
-        Ok(Bytes(0)) => Err("no bytes at all; give it some, such as 2M".to_owned()),
+        Ok(Bytes(0..4)) => Err("less than 4 bytes; give it some, such as 2M".to_owned()),
         outcome => outcome.map_err(|e| e.to_string()),
     }
 }

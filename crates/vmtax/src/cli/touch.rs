@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use vmtax_core::{units::Bytes, walk};
 
 use super::{
-    Form, GuestLevel, HostLevel, Level,
+    Form, GuestLevel, HostLevel, Level, Results,
     value::{count, duration, seed},
 };
 
@@ -22,6 +22,8 @@ pub struct TouchArgs {
     pub blocks: Blocks,
     #[command(flatten)]
     pub form: Form,
+    #[command(flatten)]
+    pub results: Results,
 }
 
 #[derive(Debug, Args)]
@@ -42,6 +44,8 @@ pub struct WalkArgs {
     pub blocks: Blocks,
     #[command(flatten)]
     pub form: Form,
+    #[command(flatten)]
+    pub results: Results,
 }
 
 /// On what, and how often.
@@ -59,7 +63,7 @@ pub struct Blocks {
     /// Time to spend, such as 60s or 5m; with --blocks there is no limit unless one is given [default: 60s]
     #[arg(long, value_parser = duration)]
     pub budget: Option<Duration>,
-    /// Orders follow from it [default: drawn, and printed]
+    /// Orders and layouts follow from it [default: drawn, and kept with the run]
     #[arg(long, value_parser = seed)]
     pub seed: Option<u64>,
 }

@@ -36,6 +36,10 @@ fn runs(first: &Record, second: &Record) -> Result<Vec<Comparison>, Refusal> {
         return Err(Refusal::new(message, "compare two runs of one plan"));
     }
     let comparisons = second.against(first);
+    if comparisons.is_empty() {
+        let message = format!("runs {} and {} have no figures in common", first.id, second.id);
+        return Err(Refusal::new(message, "facts alone are not compared: vmtax show RUN prints them"));
+    }
     if comparisons.iter().all(|comparison| comparison.changes.is_empty()) {
         let message = format!("runs {} and {} have no cell in common", first.id, second.id);
         return Err(Refusal::new(message, "compare two runs of one plan"));

@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::ExitCode};
 use anyhow::Context;
 use vmtax_report::{experiment, export, matrix};
 
-use super::{Refusal, show};
+use super::{Refusal, show, studies};
 use crate::{
     cli::{ExportArgs, Format},
     output,
@@ -41,8 +41,8 @@ fn text(store: &Store, args: &ExportArgs) -> anyhow::Result<String> {
         let record = store.load_experiment(&args.run)?;
         return Ok(match args.format {
             Format::Csv => experiment::csv(&record)?,
-            Format::Md => experiment::markdown(&record),
-            Format::Json | Format::Sqlite => experiment::json(&record)?,
+            Format::Md => experiment::markdown(&record, &studies::judged(&record)),
+            Format::Json | Format::Sqlite => experiment::json(&record, &studies::judged(&record))?,
         });
     }
     let run = store.load(&args.run)?;

@@ -1,38 +1,33 @@
 //! `vmtax run PLAN`: any experiment. Read the plan, see what this host can do, measure, keep, print.
 
-use std::{
-    collections::BTreeMap,
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+use std::process::ExitCode;
 
 use anyhow::Context;
 use vmtax_core::{
     availability::Reserve,
-    experiment::{Missing, Record, Trial},
-    plan::{Plan, Replication},
-    run::Ending,
+    experiment::{Missing, Record},
+    plan::Plan,
 };
 use vmtax_machine::{clock::Clock, facts, knob, lane};
-use vmtax_report::{experiment, listing::item};
+use vmtax_report::experiment;
 
-use self::{hold::Hold, missing::Known, source::Source};
-use super::{Late, Refusal, matrix::pools, results_file};
+pub use self::{
+    hold::Hold,
+    measure::{Begun, Telling, measure},
+};
+use self::{missing::Known, source::Source};
+use super::{Refusal, matrix::pools, results_file, studies};
 use crate::{
     cli::RunArgs,
-    lab::{
-        bench::HostBench,
-        experiment::{Session, Stand, Watcher},
-    },
     output,
-    progress::Count,
     signal::Signals,
-    store::{Beginning, Claim, Store},
+    store::{Beginning, Store},
 };
 
 mod changes;
 mod hold;
 mod loan;
+mod measure;
 mod missing;
 mod source;
 
@@ -47,7 +42,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 
 fn begin(args: &RunArgs, source: &Source) -> anyhow::Result<ExitCode> {
     let clock = Clock::default();
-    let plan = runnable(Plan::parse(&source.name, &source.text)?)?;
+    let plan = Plan::parse(&source.name, &source.text)?;
     check_pin(&args.pin, &plan)?;
     let seed = args.seed.or(plan.seed).map_or_else(super::matrix::drawn_seed, Ok)?;
     if args.dry_run {
@@ -58,15 +53,17 @@ fn begin(args: &RunArgs, source: &Source) -> anyhow::Result<ExitCode> {
     pools::settle(&knob::Host::default())?;
     let store = Store::open(&path)?;
     let signals = Signals::catch()?;
-    let Some(hold) = held(args, &plan, &signals)? else { return stopped(&signals) };
+    let Some(hold) = held(&plan, reserve(args), &signals)? else { return stopped(&signals) };
     // Again after borrowing: pools are part of what the host is.
     let host = facts::host();
     let missing = hold.missing(&host, &plan);
     let hold = hold.unless_idle(&missing, &plan).context("cannot set up the host for the run")?;
+    note_missing(&missing);
     let beginning = Beginning { name: &source.name, text: &source.text, seed, host: &host, missing: &missing };
     let id = store.begin_experiment(&beginning)?;
     let claim = store.claim(&id)?;
-    measure(args, &Measured { store: &store, id: &id, claim, clock }, hold, &signals)
+    let begun = Begun { store: &store, id: &id, claim, clock, pin: &args.pin };
+    measure(&telling(args), begun, hold, &signals)
 }
 
 fn resume(args: &RunArgs, id: &str) -> anyhow::Result<ExitCode> {
@@ -80,12 +77,14 @@ fn resume(args: &RunArgs, id: &str) -> anyhow::Result<ExitCode> {
     let record = store.load_experiment(id)?;
     let claim = store.claim(id)?;
     pools::settle(&knob::Host::default())?;
-    let plan = runnable(record.plan.clone())?;
+    let plan = record.plan.clone();
     check_pin(&args.pin, &plan)?;
     let signals = Signals::catch()?;
-    let Some(hold) = held(args, &plan, &signals)? else { return stopped(&signals) };
+    let Some(hold) = held(&plan, reserve(args), &signals)? else { return stopped(&signals) };
     still_there(&record, &hold.missing(&facts::host(), &plan))?;
-    measure(args, &Measured { store: &store, id, claim, clock }, hold, &signals)
+    note_missing(&record.missing);
+    let begun = Begun { store: &store, id, claim, clock, pin: &args.pin };
+    measure(&telling(args), begun, hold, &signals)
 }
 
 /// What a resumed run had been able to measure it must still be able to, or it would end in failures.
@@ -99,8 +98,8 @@ fn still_there(record: &Record, missing: &[Missing]) -> Result<(), Refusal> {
 }
 
 /// The host as the plan needs it; none when a signal came first.
-fn held(args: &RunArgs, plan: &Plan, signals: &Signals) -> anyhow::Result<Option<Hold>> {
-    let hold = match Hold::take(knob::Host::default(), plan, reserve(args)) {
+pub fn held(plan: &Plan, reserve: Reserve, signals: &Signals) -> anyhow::Result<Option<Hold>> {
+    let hold = match Hold::take(knob::Host::default(), plan, reserve) {
         // The kernel cuts a raise of a pool short when a signal comes.
         Err(_) if signals.exit_code().is_some() => return Ok(None),
         hold => hold.context("cannot set up the host for the run")?,
@@ -114,11 +113,19 @@ fn held(args: &RunArgs, plan: &Plan, signals: &Signals) -> anyhow::Result<Option
     }
 }
 
+fn telling(args: &RunArgs) -> Telling<'static> {
+    match args.json {
+        true => Telling::Lines,
+        false => Telling::Whole(&|record| Ok(experiment::text(record, &studies::judged(record)))),
+    }
+}
+
 fn reserve(args: &RunArgs) -> Reserve {
     if args.reserve { Reserve::Yes } else { Reserve::No }
 }
 
-fn stopped(signals: &Signals) -> anyhow::Result<ExitCode> {
+/// The end of a run that a signal stopped before its first trial.
+pub fn stopped(signals: &Signals) -> anyhow::Result<ExitCode> {
     output::note("Interrupted before anything was measured.");
     Ok(signals.exit_code().map_or(ExitCode::FAILURE, ExitCode::from))
 }
@@ -134,21 +141,13 @@ fn dry_run(args: &RunArgs, plan: &Plan, seed: u64) -> String {
     experiment::dry_run(plan, seed, &missing, &changes)
 }
 
-/// What this version can run.
-fn runnable(plan: Plan) -> Result<Plan, Refusal> {
-    match plan.not_yet() {
-        None => Ok(plan),
-        Some(what) => Err(Refusal::new(what, "plans may run the probes chase, stride, stride-write and random")),
-    }
-}
-
 /// CPUs to bind to: ours to use, and one for each vCPU of the largest cell.
 fn check_pin(pin: &[usize], plan: &Plan) -> Result<(), Refusal> {
     if let Some(cpu) = pin.iter().find(|&&cpu| !lane::may_run_on(cpu)) {
         let message = format!("--pin {cpu}: there is no such CPU, or this process may not use it");
         return Err(Refusal::new(message, "those it may use: grep Cpus_allowed_list /proc/self/status"));
     }
-    let vcpus = plan.cells().iter().filter_map(|cell| Some(missing::work(plan, cell).ok()?.demand.vcpus)).max();
+    let vcpus = plan.cells().iter().filter_map(|cell| Some(missing::work(plan, cell)?.demand.vcpus)).max();
     match vcpus {
         Some(vcpus) if !pin.is_empty() && pin.len() < vcpus as usize => Err(Refusal::new(
             format!("--pin names too few CPUs: {} for {vcpus} vCPUs", pin.len()),
@@ -158,96 +157,10 @@ fn check_pin(pin: &[usize], plan: &Plan) -> Result<(), Refusal> {
     }
 }
 
-/// A run that was begun, now or long ago.
-struct Measured<'m> {
-    store: &'m Store,
-    id: &'m str,
-    /// Nobody else adds to it meanwhile.
-    #[allow(dead_code, reason = "held, not used")]
-    claim: Claim,
-    clock: Clock,
-}
-
-/// Measures what is left of a run.
-fn measure(args: &RunArgs, run: &Measured<'_>, mut hold: Hold, signals: &Signals) -> anyhow::Result<ExitCode> {
-    let Measured { store, id, clock, .. } = *run;
-    let record = store.load_experiment(id)?;
-    let before = Duration::from_secs_f64(record.seconds.unwrap_or(0.0));
-    note_missing(&record.missing);
-    output::note(experiment::announcement(&record));
-    store.end_experiment(id, None, before.as_secs_f64())?;
-    let until = match record.plan.replication {
-        Replication::Blocks(n) => crate::lab::Until::Blocks(n),
-        Replication::Target { budget, .. } => crate::lab::Until::PreciseOr(budget),
-    };
-    let started = Instant::now();
-    let mut bench = HostBench::new(signals.stop(), hold.knobs(), &args.pin, clock, started, before, until);
-    let missing = record.missing.iter().map(|missing| missing.cell.clone()).collect();
-    let session = Session { plan: &record.plan, seed: record.seed, missing, kept: record.trials.clone() };
-    let count = Count::new(record.plan.replication);
-    let mut keeper = Keeper { store, id, count, json: args.json, failed: 0 };
-    let outcome = crate::lab::experiment::run(&mut bench, session, &mut keeper);
-    keeper.count.clear();
-    let elapsed = before + started.elapsed();
-    drop(bench);
-    // First of all: whatever else goes wrong now, the host is back.
-    let released = hold.release();
-    let ended = store.end_experiment(id, Some(*outcome.as_ref().unwrap_or(&Ending::Failed)), elapsed.as_secs_f64());
-    if let Err(error) = outcome {
-        output::note(format!("What was measured before the error is kept: vmtax show {id}"));
-        released.context(Late("after the run"))?.say();
-        return if output::is_closed_pipe(&error) { Err(error) } else { Err(error.context(Late("the run broke off"))) };
-    }
-    ended.map_err(|error| anyhow::Error::from(error).context(Late("after the run")))?;
-    let record = store.load_experiment(id)?;
-    let printed = if args.json { Ok(()) } else { output::print(&experiment::text(&record)) };
-    match signals.exit_code() {
-        Some(_) => output::note(format!("Kept as run {id}; go on with: vmtax run --resume {id}")),
-        None => output::note(format!("Kept as run {id}; `vmtax show {id}` prints it again.")),
-    }
-    released.context(Late("after the run"))?.say();
-    if let Some(code) = signals.exit_code() {
-        return Ok(ExitCode::from(code));
-    }
-    printed?;
-    Ok(if keeper.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// A paragraph for each reason; the table names every cell.
-fn note_missing(missing: &[Missing]) {
-    let mut reasons: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for Missing { cell, reason, remedy } in missing {
-        reasons.entry((reason, remedy)).or_default().push(cell);
-    }
-    for ((reason, remedy), cells) in reasons {
-        let which = match cells[..] {
-            [cell] => cell.to_owned(),
-            _ => format!("{} cells such as {}", cells.len(), cells[0]),
-        };
-        output::note(item("not here: ", &format!("{which}: {reason}; {remedy}")).trim_end());
-    }
-}
-
-/// Keeps every trial, prints it where that was asked for, and shows where the run stands.
-struct Keeper<'s> {
-    store: &'s Store,
-    id: &'s str,
-    count: Count,
-    json: bool,
-    failed: usize,
-}
-
-impl Watcher for Keeper<'_> {
-    fn before(&mut self, stand: &Stand) {
-        self.count.draw(stand, self.failed);
-    }
-
-    fn after(&mut self, trial: &Trial, elapsed: Duration) -> anyhow::Result<()> {
-        self.failed += usize::from(trial.outcome.is_failed());
-        self.store.keep_experiment(self.id, trial, elapsed.as_secs_f64())?;
-        if self.json {
-            output::print(&experiment::line(self.id, trial))?;
-        }
-        Ok(())
+/// Says what the run leaves out, and why.
+pub fn note_missing(missing: &[Missing]) {
+    let lines = experiment::missing(missing);
+    if !lines.is_empty() {
+        output::note(lines.trim_end());
     }
 }

@@ -5,7 +5,7 @@ use std::{io, process::ExitCode};
 use vmtax_core::{experiment::Record, run::Run};
 use vmtax_report::{experiment, export, matrix};
 
-use super::{Refusal, results_file};
+use super::{Refusal, results_file, studies};
 use crate::{
     cli::{Form, Results, ShowArgs},
     output,
@@ -41,9 +41,9 @@ pub fn results(results: &Results) -> anyhow::Result<Store> {
 /// Prints a run of a plan in the form asked for.
 fn experiment(record: &Record, form: &Form) -> anyhow::Result<()> {
     let text = match form {
-        Form { json: true, .. } => experiment::json(record)?,
+        Form { json: true, .. } => experiment::json(record, &studies::judged(record))?,
         Form { csv: true, .. } => experiment::csv(record)?,
-        Form { .. } => experiment::text(record),
+        Form { .. } => experiment::text(record, &studies::judged(record)),
     };
     Ok(output::print(&text)?)
 }

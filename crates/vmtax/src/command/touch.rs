@@ -2,45 +2,63 @@
 
 use std::process::ExitCode;
 
-use vmtax_core::{availability::matrix, setting::Setting, touch};
+use vmtax_core::units::{Bytes, PageSize};
 use vmtax_machine::facts;
-use vmtax_report::touch as report;
+use vmtax_report::{experiment, touch as report};
 
 use super::{
+    hand::{self, Asked, list},
     matrix::request::default_size,
-    series::{Measured, Work, measure},
+    studies,
 };
-use crate::{
-    cli::{Form, TouchArgs},
-    lab, output,
-};
+use crate::cli::{Form, GuestLevel, TouchArgs};
 
-/// Measures, and prints what was measured, also when it was interrupted.
+/// Measures, keeps, and prints what was measured, also when it was interrupted.
 pub fn run(args: &TouchArgs) -> anyhow::Result<ExitCode> {
-    let size = args.size.unwrap_or_else(|| default_size(&facts::host()));
-    let work = Work {
-        cells: touch::cells(&settings(args)),
-        setting: |cell: touch::Cell| cell.setting,
-        name: |cell| format!("{}, populated: {}", cell.setting, cell.populated.name()),
-        size,
-        blocks: &args.blocks,
+    let host = facts::host();
+    let size = args.size.unwrap_or_else(|| default_size(&host));
+    hand::fits(size, &host)?;
+    let asked = Asked {
+        name: "vmtax touch",
+        plan: plan(args, size),
+        replication: hand::replication(&args.blocks),
+        seed: args.blocks.seed,
+        reserve: hand::reserve(args.blocks.reserve),
+        named: hand::named(args.blocks.host.as_ref()),
+        results: &args.results,
     };
-    let Measured { series, code } = measure(work, |bench, cell| lab::touch::trial(bench, cell, size))?;
-    output::print(&match args.form {
-        Form { json: true, .. } => report::json(&series, size),
-        Form { csv: true, .. } => report::csv(&series),
-        Form { .. } => report::text(&series, size),
-    })?;
-    Ok(code)
+    hand::run(asked, &|record| {
+        Ok(match args.form {
+            Form { json: true, .. } => report::json(record),
+            Form { csv: true, .. } => report::csv(record),
+            Form { .. } => experiment::text(record, &studies::judged(record)),
+        })
+    })
 }
 
-/// Native, and every leaf asked for, on every backing asked for.
-fn settings(args: &TouchArgs) -> Vec<Setting> {
-    let is_leaf = |setting: &Setting| match (setting.guest, &args.guest) {
-        (None, _) | (_, None) => true,
-        (leaf, Some(named)) => named.iter().any(|level| level.leaf() == leaf),
+/// Native, and every leaf asked for, on every backing asked for; unpopulated and populated are workloads of their own, each
+/// with its baseline.
+fn plan(args: &TouchArgs, size: Bytes) -> String {
+    let is_meant = |leaf: &PageSize| match &args.guest {
+        None => true,
+        Some(named) => named.iter().filter_map(|level: &GuestLevel| level.leaf()).any(|other| other == *leaf),
     };
-    let hosts = args.blocks.host.as_ref();
-    let is_host = |setting: &Setting| hosts.is_none_or(|named| named.iter().any(|l| l.backing() == setting.host));
-    matrix().into_iter().filter(|setting| is_leaf(setting) && is_host(setting)).collect()
+    let leaves: Vec<&str> = PageSize::ALL.iter().filter(|leaf| is_meant(leaf)).map(|leaf| leaf.name()).collect();
+    let (venues, guest) = match leaves.is_empty() {
+        true => (list(["native"]), String::new()),
+        false => (list(["native", "microvm"]), format!("guest = {}\n", list(leaves))),
+    };
+    let workload = |name: &str, populate: &str| {
+        format!(
+            "[[workload]]\nname = \"{name}\"\nprobe = \"touch\"\nsize = \"{}\"\npopulate = {populate}\n",
+            hand::size(size)
+        )
+    };
+    format!(
+        "title = \"First access: one byte written in each 4 KiB page of {size}\"\n\
+         [factors]\nvenue = {venues}\nhost = {}\n{guest}{}{}",
+        list(hand::hosts(args.blocks.host.as_ref()).iter().map(|host| host.name())),
+        workload("touch", "false"),
+        workload("touch-populated", "true"),
+    )
 }

@@ -2,42 +2,42 @@
 
 use std::process::ExitCode;
 
-use vmtax_core::{
-    setting::{Backing, Setting},
-    units::Bytes,
-    walk,
-};
-use vmtax_report::walk as report;
+use vmtax_core::units::{Bytes, MIB};
+use vmtax_machine::facts;
+use vmtax_report::{experiment, walk as report};
 
 use super::{
     Refusal,
-    series::{Measured, Work, measure},
+    hand::{self, Asked, list, size},
+    studies,
 };
-use crate::{
-    cli::{Form, WalkArgs},
-    lab, output,
-};
+use crate::cli::{Form, WalkArgs};
 
-/// Measures, and prints what was measured, also when it was interrupted.
+/// References of a trial at most: one pass at 4 bytes over 128 MiB, and 64 of them from 256 bytes on. Without it a random
+/// walk at 4 bytes would take a minute a trial. A plan has no such limit unless it says so.
+const MOST_REFERENCES: u64 = 32 * MIB;
+
+/// Measures, keeps, and prints what was measured, also when it was interrupted.
 pub fn run(args: &WalkArgs) -> anyhow::Result<ExitCode> {
-    let request = request(args)?;
-    let work = Work {
-        cells: request.cells(),
-        setting: |cell: walk::Cell| Setting::native(cell.host),
-        name: |cell| format!("{} pages, {}, stride {}", cell.host, cell.order.name(), cell.stride),
-        size: request.size,
-        blocks: &args.blocks,
+    let asked = Asked {
+        name: "vmtax walk",
+        plan: plan(args)?,
+        replication: hand::replication(&args.blocks),
+        seed: args.blocks.seed,
+        reserve: hand::reserve(args.blocks.reserve),
+        named: hand::named(args.blocks.host.as_ref()),
+        results: &args.results,
     };
-    let Measured { series, code } = measure(work, |bench, cell| lab::walk::trial(bench, cell, &request))?;
-    output::print(&match args.form {
-        Form { json: true, .. } => report::json(&series, &request),
-        Form { csv: true, .. } => report::csv(&series, &request),
-        Form { .. } => report::text(&series, &request),
-    })?;
-    Ok(code)
+    hand::run(asked, &|record| {
+        Ok(match args.form {
+            Form { json: true, .. } => report::json(record),
+            Form { csv: true, .. } => report::csv(record),
+            Form { .. } => experiment::text(record, &studies::judged(record)),
+        })
+    })
 }
 
-fn request(args: &WalkArgs) -> Result<walk::Request, Refusal> {
+fn plan(args: &WalkArgs) -> Result<String, Refusal> {
     let (from, to) = args.strides;
     if !args.size.0.is_multiple_of(to.0) || args.size.0 / to.0 < 2 {
         return Err(Refusal::new(
@@ -45,14 +45,22 @@ fn request(args: &WalkArgs) -> Result<walk::Request, Refusal> {
             "a larger --size, or smaller --strides, such as --size 128M --strides 4..2M",
         ));
     }
+    hand::fits(args.size, &facts::host())?;
     let doubled = std::iter::successors(Some(from), |stride| Some(Bytes(stride.0 * 2)));
-    let named = args.blocks.host.iter().flatten().map(|level| level.backing());
-    let hosts: Vec<Backing> = named.collect();
-    Ok(walk::Request {
-        size: args.size,
-        strides: doubled.take_while(|stride| *stride <= to).collect(),
-        passes: args.passes,
-        hosts: if hosts.is_empty() { Backing::ALL.to_vec() } else { hosts },
-        orders: args.order.orders(),
-    })
+    let strides = doubled.take_while(|stride| *stride <= to).map(size);
+    let limit = match args.size.0 / from.0 * u64::from(args.passes) {
+        references if references > MOST_REFERENCES => format!("references = {MOST_REFERENCES}\n"),
+        _ => String::new(),
+    };
+    Ok(format!(
+        "title = \"Walks over {} of fresh memory, 4-byte writes; first touches included\"\n\
+         [factors]\nhost = {}\nstride = {}\norder = {}\n\
+         [[workload]]\nprobe = \"walk\"\nsize = \"{}\"\npasses = {}\n{limit}",
+        args.size,
+        list(hand::hosts(args.blocks.host.as_ref()).iter().map(|host| host.name())),
+        list(strides),
+        list(args.order.orders().iter().map(|order| order.name())),
+        size(args.size),
+        args.passes,
+    ))
 }

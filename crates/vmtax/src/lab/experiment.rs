@@ -112,6 +112,10 @@ impl<B: Bench, W: Watcher> Run<'_, '_, B, W> {
         }
         match self.session.plan.replication {
             Replication::Blocks(n) => block >= n,
+            Replication::Within { blocks, budget } => {
+                let is_begun = self.session.kept.iter().any(|trial| trial.block >= block);
+                block >= blocks || (block > 0 && !is_begun && self.is_spent(block, budget))
+            }
             Replication::Target { half_width, budget } => {
                 let is_begun = self.session.kept.iter().any(|trial| trial.block >= block);
                 block > 0 && !is_begun && (self.is_spent(block, budget) || self.is_precise(block, half_width))
@@ -134,6 +138,8 @@ impl<B: Bench, W: Watcher> Run<'_, '_, B, W> {
                 values.entry(&trial.cell).or_default().extend(finding.metrics.first().map(|metric| metric.value));
             }
         }
+        // Facts are as precise as they will be.
+        values.retain(|_, values| !values.is_empty());
         let is_narrow = |values: &Vec<f64>| {
             let interval = Estimate::of_median(values).and_then(|e| Some((e.value, e.interval?)));
             interval.is_some_and(|(value, interval)| (interval.hi - interval.lo) / 2.0 <= half_width * value)

@@ -19,13 +19,15 @@ use vmtax_machine::{
     backing::{Foundation, Memory, Standing},
     clock::Clock,
     interference::{Seen, Watch},
-    knob,
     lane::{Lane, LaneError, Native, Phase, run_phase},
     microvm::{Microvm, MicrovmError},
-    mthp::{self, Mthp},
+    mthp::Mthp,
 };
 
-use super::{Rig, TrialError};
+use super::{
+    Rig, TrialError,
+    mthp::{Expected, Proof},
+};
 
 /// Batches in one pass over the arena: enough that one interruption does not move their median.
 const BATCHES: usize = 4;
@@ -33,8 +35,6 @@ const BATCHES: usize = 4;
 const STEADY_PASSES: usize = 2;
 /// Least share of an arena in transparent huge pages that goes without saying.
 pub(super) const FULL_COVERAGE: f64 = 0.99;
-/// Least share of memory in transparent pages of the size asked for without which a trial has failed.
-const MOST: f64 = 0.5;
 /// Disagreement of clocks, and change of frequency, that go without saying.
 pub(super) const CLOCK_LIMIT: f64 = 0.02;
 
@@ -70,27 +70,13 @@ pub struct Ground {
     arena: Arena,
     standing: Standing,
     /// How much of it stands on the size of transparent page that was asked for, where one was.
-    on_size: Option<mthp::Standing>,
+    on_size: Option<Proof>,
 }
 
 impl Ground {
-    /// What proves its size of transparent page.
-    pub fn size_evidence(&self, size: Mthp) -> Vec<(String, String)> {
-        let known_by = |standing: mthp::Standing| match standing.evidence {
-            mthp::Evidence::Frames => "frames",
-            mthp::Evidence::Faults => "faults of the whole machine",
-        };
-        let facts = self
-            .on_size
-            .map(|standing| [("coverage", standing.coverage.to_string()), ("known_by", known_by(standing).to_owned())]);
-        facts.into_iter().flatten().map(|(name, value)| (format!("{size}.{name}"), value)).collect()
-    }
-
-    /// That not all of it stands on that size.
-    pub fn size_caveat(&self, size: Mthp) -> Option<String> {
-        let coverage = self.on_size?.coverage;
-        let words = || format!("only {:.1} % of the memory is in transparent {} pages", coverage * 100.0, size.bytes());
-        (coverage < FULL_COVERAGE).then(words)
+    /// What proves the one size of transparent page that was asked for, where one was.
+    pub fn on_size(&self) -> Option<&Proof> {
+        self.on_size.as_ref()
     }
 }
 
@@ -112,18 +98,10 @@ impl Rig for HostRig<'_> {
         if backing.pool().is_none() {
             self.spare = None;
         }
-        let foundation = match (backing, self.size) {
-            (Backing::Thp, Some(size)) => size.into(),
-            (Backing::Small | Backing::Thp | Backing::Huge2m | Backing::Huge1g, _) => Foundation::from(backing),
-        };
-        let host = knob::Host::default();
-        let before = self.size.and_then(|size| size.faults(&host));
-        let memory =
-            Memory::allocate(foundation, Bytes(self.layout.bytes())).map_err(|e| TrialError::Failed(chain(&e)))?;
-        let on_size = match foundation {
-            Foundation::Mthp(size) => Some(proved(size, size.standing(&host, &memory, before))?),
-            Foundation::Backing(_) => None,
-        };
+        let expected = self.size.map(Expected::of);
+        let memory = Memory::allocate(self.foundation(backing), Bytes(self.layout.bytes()));
+        let memory = memory.map_err(|e| TrialError::Failed(chain(&e)))?;
+        let on_size = expected.map(|expected| expected.proved(&memory)).transpose()?;
         self.laid(memory, on_size, seed)
     }
 
@@ -168,20 +146,50 @@ impl Rig for HostRig<'_> {
 }
 
 impl HostRig<'_> {
+    /// What memory on a backing is laid on: transparent pages may have one size.
+    pub(super) fn foundation(&self, backing: Backing) -> Foundation {
+        match (backing, self.size) {
+            (Backing::Thp, Some(size)) => size.into(),
+            (Backing::Small | Backing::Thp | Backing::Huge2m | Backing::Huge1g, _) => backing.into(),
+        }
+    }
+
     /// Lays the memory of `ground` out anew, for the probe and layout that the rig has now: the same frames, other contents.
     pub fn relay(&self, ground: Ground, seed: u64) -> Result<Ground, TrialError> {
         self.laid(ground.arena.into_memory(), ground.on_size, seed)
     }
 
-    fn laid(&self, memory: Memory, on_size: Option<mthp::Standing>, seed: u64) -> Result<Ground, TrialError> {
+    /// One course of `batches` batches over an arena, from its start, natively or in a fresh VM; with KVM's counters at its end.
+    pub(super) fn course(
+        &self,
+        arena: &Arena,
+        guest: Option<PageSize>,
+        batches: usize,
+    ) -> Result<(Phase, Option<KvmCounts>), TrialError> {
+        let mut cursors = self.cursors(arena);
+        match guest {
+            None => {
+                let mut lanes: Vec<_> = (0..self.vcpus).map(|_| Native::new(arena, self.stop)).collect();
+                Ok((self.phase(&mut lanes, &mut cursors, arena, batches)?, None))
+            }
+            Some(leaf) => {
+                let mut vm = self.machine(arena, leaf)?;
+                let phase = self.phase(vm.vcpus(), &mut cursors, arena, batches)?;
+                Ok((phase, vm.counts()))
+            }
+        }
+    }
+
+    fn machine<'m>(&'m self, arena: &'m Arena, leaf: PageSize) -> Result<Microvm<'m>, TrialError> {
+        let kvm = self.kvm.as_ref().ok_or_else(|| TrialError::Failed("/dev/kvm is not open".to_owned()))?;
+        Microvm::new(kvm, arena.memory(), leaf, self.vcpus, arena.code(), self.stop).map_err(|e| outcome(e.into()))
+    }
+
+    fn laid(&self, memory: Memory, on_size: Option<Proof>, seed: u64) -> Result<Ground, TrialError> {
         let failed = |error: &dyn std::error::Error| TrialError::Failed(chain(error));
         let standing = memory.standing().map_err(|e| TrialError::Failed(format!("reading /proc/self/smaps: {e}")))?;
-        // Sizes below 2 MiB do not show in AnonHugePages; only the mapping's own mark rules them out.
-        let has_thp = Path::new("/sys/kernel/mm/transparent_hugepage").exists();
-        if memory.backing() == Backing::Small && has_thp && !standing.thp_ruled_out {
-            return Err(TrialError::Failed(
-                "the kernel does not rule out transparent huge pages in 4k memory".to_owned(),
-            ));
+        if let Some(reason) = unmarked(memory.backing(), &standing) {
+            return Err(TrialError::Failed(reason));
         }
         let shares = (self.vcpus * BATCHES) as u64;
         let arena = Arena::new(memory, self.layout, self.probe, seed, shares).map_err(|e| failed(&e))?;
@@ -199,9 +207,7 @@ impl HostRig<'_> {
 
     fn guest(&self, ground: &Ground, leaf: PageSize) -> Result<(Course, Seen), TrialError> {
         let arena = &ground.arena;
-        let kvm = self.kvm.as_ref().ok_or_else(|| TrialError::Failed("/dev/kvm is not open".to_owned()))?;
-        let mut vm = Microvm::new(kvm, arena.memory(), leaf, self.vcpus, arena.code(), self.stop)
-            .map_err(|e| outcome(e.into()))?;
+        let mut vm = self.machine(arena, leaf)?;
         let mut cursors = self.cursors(arena);
         let watch = Watch::start();
         let first = self.phase(vm.vcpus(), &mut cursors, arena, BATCHES)?;
@@ -250,25 +256,18 @@ impl HostRig<'_> {
     }
 }
 
-/// Memory that stands for the most part on something else is not what its setting says.
-fn proved(size: Mthp, standing: Option<mthp::Standing>) -> Result<mthp::Standing, TrialError> {
-    let standing = standing.ok_or_else(|| {
-        TrialError::Failed(format!(
-            "nothing shows what memory on {size} stands on: neither /proc/kpageflags nor its counts"
-        ))
-    })?;
-    if standing.coverage < MOST {
-        let share = standing.coverage * 100.0;
-        let reason = format!("asked for {size}, but {share:.1} % of the memory is in pages of {}", size.bytes());
-        return Err(TrialError::Failed(reason));
-    }
-    Ok(standing)
+/// Why memory may stand on other pages than small ones, unseen. Sizes below 2 MiB do not show in AnonHugePages; only the
+/// mapping's own mark rules them out.
+pub(super) fn unmarked(backing: Backing, standing: &Standing) -> Option<String> {
+    let has_thp = Path::new("/sys/kernel/mm/transparent_hugepage").exists();
+    let is_open = backing == Backing::Small && has_thp && !standing.thp_ruled_out;
+    is_open.then(|| "the kernel does not rule out transparent huge pages in 4k memory".to_owned())
 }
 
 /// What a reader must know; stolen time is judged by the lab, which may repeat the trial.
 fn caveats(setting: Setting, size: Option<Mthp>, evidence: &Evidence, interference: &Interference) -> Vec<Caveat> {
     let mut caveats = Vec::new();
-    // Coverage by another size is told by `Ground::size_caveat`.
+    // Coverage by another size is told by `Proof::caveat`.
     if setting.host == Backing::Thp && size.is_none() && evidence.thp_coverage < FULL_COVERAGE {
         caveats.push(Caveat::ThpCoverage { share: evidence.thp_coverage });
     }

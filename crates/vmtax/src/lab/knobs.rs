@@ -6,10 +6,11 @@
 
 mod level;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vmtax_core::{
-    plan::{Plan, Setting},
+    availability::Reserve,
+    plan::{Job, Plan, Setting},
     setting::Backing,
     units::PageSize,
 };
@@ -29,13 +30,32 @@ pub struct Knobs {
     /// Of the whole plot that is being measured.
     whole: Vec<Position>,
     lease: Option<Lease>,
+    /// Whether trials may borrow pages that are wanting.
+    reserve: Reserve,
+    /// Where pools stood that trials raise themselves.
+    raised: Vec<Position>,
 }
 
 impl Knobs {
     /// The knobs of `plan` as they stand now; without a lease none can be turned.
-    pub fn of(plan: &Plan, host: Host, lease: Option<Lease>) -> Knobs {
+    pub fn of(plan: &Plan, host: Host, lease: Option<Lease>, reserve: Reserve) -> Knobs {
         let panel = Panel::find(&host, knobs(plan));
-        Knobs { host, panel, whole: Vec::new(), lease }
+        let pools = pools_raised(plan, reserve).into_iter();
+        let raised = pools.filter_map(|page| Position::now(&host, Knob::Pool(page)).ok()).collect();
+        Knobs { host, panel, whole: Vec::new(), lease, reserve, raised }
+    }
+
+    /// The right to raise pools within a trial, whose business that is.
+    pub fn lease(&mut self) -> Option<&mut Lease> {
+        self.lease.as_mut()
+    }
+
+    /// The right to borrow a page that a trial finds wanting, where the user gave it.
+    pub fn lender(&mut self) -> Option<&mut Lease> {
+        match self.reserve {
+            Reserve::Yes => self.lease.as_mut(),
+            Reserve::No => None,
+        }
     }
 
     /// Sets what a whole plot names; the other knobs of the plan go back to what they were found at.
@@ -93,7 +113,8 @@ impl Knobs {
         let outcomes = lease.release()?;
         let is_told = |knob| outcomes.iter().any(|outcome| outcome.knob == knob);
         let mut lines: Vec<String> = outcomes.iter().map(Outcome::to_string).collect();
-        for found in self.panel.turned().filter(|found| !is_told(found.knob)) {
+        let raised = self.raised.iter().filter(|found| self.panel.turned().all(|turned| turned.knob != found.knob));
+        for found in self.panel.turned().chain(raised).filter(|found| !is_told(found.knob)) {
             let now = Position::now(&self.host, found.knob)?;
             lines.push(match now == *found {
                 true => format!("{}: changed for the run, back at {}", found.knob, found.value),
@@ -110,6 +131,16 @@ pub fn knobs(plan: &Plan) -> Vec<Knob> {
     let has_sizes = plan.cells().iter().any(|cell| size_of(&plan.memory(cell)).is_some());
     let sizes = Mthp::all().filter(|_| has_sizes).map(|size| Knob::Switch(Switch::Mthp(size)));
     factors.chain(sizes).collect()
+}
+
+/// Pools that trials of a plan raise themselves: `reserve`, whose business that is, and `rights`, where pages may be borrowed.
+pub fn pools_raised(plan: &Plan, reserve: Reserve) -> BTreeSet<PageSize> {
+    let of = |job: Job| match job {
+        Job::Reserve(job) => vec![job.page],
+        Job::Rights if reserve == Reserve::Yes => vec![PageSize::Large, PageSize::Giant],
+        Job::Rights | Job::Probe(_) | Job::Touch(_) | Job::Walk(_) | Job::Bloat(_) => Vec::new(),
+    };
+    plan.cells().iter().filter_map(|cell| plan.job(cell).ok()).flat_map(of).collect()
 }
 
 /// The size of transparent page that memory is to stand on, where it names one.

@@ -1,57 +1,74 @@
-//! A trial of a walk: fresh, unpopulated memory walked at one stride, pass after pass.
-
-use std::{collections::BTreeMap, slice};
+//! A trial of a walk: fresh, unpopulated memory walked at one stride, pass after pass, natively or in a fresh VM.
 
 use vmtax_core::{
     arena::Layout,
     evidence,
     experiment::Finding,
-    setting::Setting,
+    plan::Walk,
+    touch::Populated,
     trial::Evidence,
-    units::Bytes,
-    walk::{Cell, Request, metric},
+    units::{Bytes, PageSize},
+    walk::{LEADING, Order, metric},
 };
-use vmtax_machine::{
-    arena::Arena,
-    backing::Memory,
-    interference::Watch,
-    lane::{Native, run_phase},
-};
+use vmtax_machine::{arena::Arena, interference::Watch};
 
 use super::{
     TrialError,
-    series::{Bench, caveats, cost, ended, failed},
+    attempt::{Attempt, cost, coverage, failed, proof, told},
+    bench::HostBench,
+    host::unmarked,
+    mthp::Expected,
+    sweep::prove,
 };
 
-/// Walks a region of its own, and gives the average time per reference of all passes so far after 1, 2, 4 … passes.
-pub fn trial(bench: &Bench, cell: Cell, request: &Request) -> Result<Finding, TrialError> {
-    let memory = Memory::map(cell.host, request.size).map_err(|e| failed(&e))?;
-    let layout = Layout::new(cell.order.probe(), request.size, cell.stride).map_err(|e| failed(&e))?;
-    let arena = Arena::new(memory, layout, cell.order.probe(), 0, 1).map_err(|e| failed(&e))?;
-    let counts = request.passes_at(cell.stride);
-    let passes = counts.last().copied().expect("one pass is always made") as usize;
+/// Walks a region of its own: the average time per reference of all passes, and of those so far after 1, 2, 4 … of them.
+pub fn attempt(bench: &mut HostBench<'_>, job: Walk, seed: u64) -> Result<Attempt, TrialError> {
+    let memory = bench.fresh(job.setting.host, job.size, Populated::No)?;
+    let layout = Layout::new(job.order.probe(), job.size, job.stride).map_err(|e| failed(&e))?;
+    let arena = Arena::new(memory, layout, job.order.probe(), seed, 1).map_err(|e| failed(&e))?;
+    let passes = job.passes_made();
+    bench.rig.vcpus = 1;
+    let expected = bench.rig.size.map(Expected::of);
     let watch = Watch::start();
-    let (mut lane, mut cursors) = (Native::new(&arena, bench.stop), [arena.cursor(0, 1)]);
-    let phase = run_phase(slice::from_mut(&mut lane), &mut cursors, &arena, passes, &[]).map_err(ended)?;
+    let (phase, kvm) = bench.rig.course(&arena, job.setting.guest, passes as usize)?;
     let seen = watch.end(1);
     let standing = arena.memory().standing().map_err(|e| TrialError::Failed(format!("reading smaps: {e}")))?;
-    let observed = Evidence { kernel_page_kb: standing.kernel_page_kb, thp_coverage: standing.thp_coverage, kvm: None };
-    if let Some(reason) = evidence::contradiction(Setting::native(cell.host), &observed, Bytes(0)) {
+    let observed = Evidence { kernel_page_kb: standing.kernel_page_kb, thp_coverage: standing.thp_coverage, kvm };
+    let contradiction = unmarked(job.setting.host, &standing)
+        .or_else(|| evidence::contradiction(job.setting, &observed, touched(&job)));
+    if let Some(reason) = contradiction {
         return Err(TrialError::Failed(reason));
     }
-    let ns_per_tick = bench.clock.ns_per_tick();
-    let average = |n: &u32| {
-        let ticks: f64 = phase.batches[..*n as usize].iter().map(|batch| batch.ticks_per_access).sum();
-        cost(metric(*n), ticks * ns_per_tick / f64::from(*n), "ns")
+    let on_size = expected.map(|expected| expected.proved(arena.memory())).transpose()?;
+    bench.spare(arena.into_memory());
+    let ns_per_tick = bench.rig.clock.ns_per_tick();
+    let average = |n: u32| {
+        let ticks: f64 = phase.batches[..n as usize].iter().map(|batch| batch.ticks_per_access).sum();
+        ticks * ns_per_tick / f64::from(n)
     };
-    let facts = [
-        ("host.minor_faults", phase.usage.minor_faults.to_string()),
-        ("smaps.kernel_page_kb", standing.kernel_page_kb.to_string()),
-        ("smaps.thp_coverage", format!("{:.4}", standing.thp_coverage)),
-    ];
-    Ok(Finding {
-        metrics: counts.iter().filter_map(average).collect(),
-        evidence: facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<BTreeMap<_, _>>(),
-        caveats: caveats(cell.host, &standing, &seen),
-    })
+    let after = job.pass_counts().into_iter().filter_map(|n| cost(metric(n), average(n), "ns"));
+    let mut finding = Finding {
+        metrics: cost(LEADING, average(passes), "ns").into_iter().chain(after).collect(),
+        evidence: told(
+            proof(&observed, phase.usage.minor_faults),
+            [
+                ("walk.passes", passes.to_string()),
+                ("walk.references", (u64::from(passes) * layout.nodes()).to_string()),
+            ],
+        ),
+        caveats: if on_size.is_some() { Vec::new() } else { coverage(job.setting.host, &standing) },
+    };
+    if let Some(proof) = &on_size {
+        prove(&mut finding, proof, kvm)?;
+    }
+    Ok(Attempt { finding, seen })
+}
+
+/// How much of the region was certainly touched, a small page at least for every reference: random ones may meet.
+fn touched(job: &Walk) -> Bytes {
+    let page = PageSize::Small.bytes();
+    match job.order {
+        Order::Sequential => Bytes(job.size.0 / job.stride.0.max(page) * page),
+        Order::Random => Bytes(0),
+    }
 }

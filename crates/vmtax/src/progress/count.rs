@@ -39,10 +39,10 @@ impl Count {
     fn left(&self, stand: &Stand, begun: Duration) -> Option<Duration> {
         match self.replication {
             Replication::Target { budget, .. } => Some(budget.saturating_sub(stand.elapsed)),
-            Replication::Blocks(n) => {
-                let pace = (stand.elapsed - begun).checked_div(u32::try_from(stand.made_now).ok()?)?;
-                let trials = (n as usize * stand.of).saturating_sub(stand.made);
-                Some(pace * u32::try_from(trials).ok()?)
+            Replication::Blocks(n) => at_pace(stand, begun, n),
+            Replication::Within { blocks, budget } => {
+                let rest = budget.saturating_sub(stand.elapsed);
+                Some(at_pace(stand, begun, blocks).map_or(rest, |left| left.min(rest)))
             }
         }
     }
@@ -51,4 +51,10 @@ impl Count {
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+fn at_pace(stand: &Stand, begun: Duration, blocks: u32) -> Option<Duration> {
+    let pace = (stand.elapsed - begun).checked_div(u32::try_from(stand.made_now).ok()?)?;
+    let trials = (blocks as usize * stand.of).saturating_sub(stand.made);
+    Some(pace * u32::try_from(trials).ok()?)
 }

@@ -25,6 +25,11 @@ impl<'t> Reader<'t> {
             (Some(blocks), None, None) => {
                 self.whole_number(&blocks, 1, MOST_BLOCKS).map(|n| Replication::Blocks(n as u32))
             }
+            (Some(blocks), None, Some(budget)) => {
+                let blocks = self.whole_number(&blocks, 1, MOST_BLOCKS);
+                let budget = self.time(&budget);
+                blocks.zip(budget).map(|(n, budget)| Replication::Within { blocks: n as u32, budget })
+            }
             (None, Some(target), Some(budget)) => self.target(&target, &budget),
             (None, Some(target), None) => {
                 let label = "add the time to be spent at most, such as budget = \"10m\"";
@@ -35,11 +40,11 @@ impl<'t> Reader<'t> {
                 self.report(
                     "a budget needs a target",
                     budget.span,
-                    "add one, such as target = \"2%\", or write blocks",
+                    "add one, such as target = \"2%\", or blocks to make within it",
                 );
                 None
             }
-            (Some(blocks), Some(_), _) | (Some(blocks), _, Some(_)) => {
+            (Some(blocks), Some(_), _) => {
                 self.report("blocks and a target at once", blocks.span, "either blocks, or target with budget");
                 None
             }
@@ -53,12 +58,17 @@ impl<'t> Reader<'t> {
             let message = format!("`target` cannot be {}", self.source(target.value.span()));
             self.report(message, target.value.span(), "half an interval's width in per cent, such as \"2%\"");
         }
-        let budget_time = budget.value.get_ref().as_str().and_then(duration);
-        if budget_time.is_none() {
+        let budget = self.time(budget);
+        Some(Replication::Target { half_width: half_width?, budget: budget? })
+    }
+
+    fn time(&mut self, budget: &Entry<'_, 't>) -> Option<Duration> {
+        let time = budget.value.get_ref().as_str().and_then(duration);
+        if time.is_none() {
             let message = format!("`budget` cannot be {}", self.source(budget.value.span()));
             self.report(message, budget.value.span(), "a time, such as \"90s\", \"10m\" or \"2h\"");
         }
-        Some(Replication::Target { half_width: half_width?, budget: budget_time? })
+        time
     }
 
     fn whole_number(&mut self, entry: &Entry<'_, 't>, least: u64, most: u64) -> Option<u64> {

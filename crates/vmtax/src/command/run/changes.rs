@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use vmtax_core::{
+    availability::Reserve,
     experiment::Missing,
     factor::Level,
     plan::{Cell, Plan, Varied},
     units::PageSize,
 };
 use vmtax_machine::{
-    knob::{Host, Pool, Position, Switch},
+    knob::{Host, Knob, Pool, Position, Switch},
     mthp::Mthp,
 };
 use vmtax_report::experiment::{Loan, Turned};
@@ -42,7 +43,13 @@ pub fn turned(host: &Host, plan: &Plan, missing: &[Missing]) -> Vec<Turned> {
         now: words(host),
         levels: vec![format!("madvise for {}, never for the others", size.bytes())],
     };
-    factors.chain(sizes.into_iter().map(size)).collect()
+    let raised = knobs::pools_raised(plan, Reserve::No).into_iter().map(|page| Turned {
+        factor: format!("pool of {} pages", page.prose()),
+        file: Knob::Pool(page).path(host).display().to_string(),
+        now: Position::now(host, Knob::Pool(page)).map_or("not here".to_owned(), |now| now.value.to_string()),
+        levels: vec!["raised and put back within each trial of `reserve`".to_owned()],
+    });
+    factors.chain(sizes.into_iter().map(size)).chain(raised).collect()
 }
 
 /// What `--reserve` would borrow.

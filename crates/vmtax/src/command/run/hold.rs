@@ -1,14 +1,15 @@
 //! The host while a plan runs: its knobs, the pages borrowed for it, and how it is put back.
 
-use vmtax_core::{availability::Reserve, experiment::Missing, host, plan::Plan};
+use vmtax_core::{availability::Reserve, experiment::Missing, host, plan::Plan, setting::Backing};
 use vmtax_machine::knob::{Contention, Error, Host, Lease};
 
 use super::{
+    super::Refusal,
     loan::{self, Shortage},
     missing::{self, Known},
 };
 use crate::{
-    lab::knobs::{Knobs, Obstacle, knobs},
+    lab::knobs::{Knobs, Obstacle, knobs, pools_raised},
     output,
 };
 
@@ -33,7 +34,8 @@ impl Hold {
     /// # Errors
     /// Somebody else holds the host, or pages were asked for and it may not be changed.
     pub fn take(host: Host, plan: &Plan, reserve: Reserve) -> Result<Hold, Error> {
-        let needs_lease = reserve == Reserve::Yes || !knobs(plan).is_empty();
+        let raises = !pools_raised(plan, reserve).is_empty();
+        let needs_lease = reserve == Reserve::Yes || raises || !knobs(plan).is_empty();
         let (mut lease, denied) = match needs_lease.then(|| Lease::acquire(host.clone(), Contention::Refuse)) {
             None => (None, None),
             Some(Ok(lease)) => (Some(lease), None),
@@ -47,7 +49,7 @@ impl Hold {
             Some(lease) if reserve == Reserve::Yes => loan::borrow(lease, plan)?,
             Some(_) | None => Vec::new(),
         };
-        Ok(Hold { knobs: Knobs::of(plan, host.clone(), lease), host, shortages, denied })
+        Ok(Hold { knobs: Knobs::of(plan, host.clone(), lease, reserve), host, shortages, denied })
     }
 
     /// The knobs, to be turned.
@@ -59,6 +61,18 @@ impl Hold {
     pub fn missing(&self, facts: &host::Host, plan: &Plan) -> Vec<Missing> {
         let denied = self.denied.as_ref().map(Obstacle::from);
         missing::on(Known { facts, knobs: &self.host, shortages: &self.shortages, denied: denied.as_ref() }, plan)
+    }
+
+    /// Refuses to go on without pages of a backing that was asked for by name.
+    ///
+    /// # Errors
+    /// The pool that fell short, why, and the way out.
+    pub fn insist(&self, named: &[Backing]) -> Result<(), Refusal> {
+        let is_named = |shortage: &&Shortage| named.iter().any(|backing| backing.pool() == Some(shortage.page));
+        match self.shortages.iter().find(is_named) {
+            None => Ok(()),
+            Some(Shortage { obstacle: Obstacle { reason, remedy }, .. }) => Err(Refusal::new(reason, remedy)),
+        }
     }
 
     /// The hold, unless all that it may not do leaves nothing to measure.

@@ -21,7 +21,7 @@ pub struct Shortage {
 /// the other and the largest decides.
 pub fn needs(plan: &Plan) -> BTreeMap<PageSize, BTreeSet<u64>> {
     let mut needs: BTreeMap<PageSize, BTreeSet<u64>> = BTreeMap::new();
-    for work in plan.cells().iter().filter_map(|cell| missing::work(plan, cell).ok()) {
+    for work in plan.cells().iter().filter_map(|cell| missing::work(plan, cell)) {
         let (backing, demand) = (work.setting.host, work.demand);
         let is_whole = demand.arena.0.is_multiple_of(backing.page().bytes());
         if let Some((page, pages)) = pool_need(backing, demand.arena.0, demand.tables.0)

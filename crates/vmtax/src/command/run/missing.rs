@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use vmtax_core::{
-    arena::Layout,
     availability::{self, Demand, Reserve},
     experiment::Missing,
     factor::Hardness,
     host::{Host, ThpMode},
-    plan::{Cell, Job, Plan, Setting},
+    plan::{self, Cell, Job, Plan, Setting},
     setting::{self, Backing},
     units::{Bytes, PageSize},
 };
@@ -47,14 +46,18 @@ pub fn on(known: Known<'_>, plan: &Plan) -> Vec<Missing> {
 
 /// What stands in the way of a cell whose knobs can be had.
 fn obstacle(known: Known<'_>, plan: &Plan, cell: &Cell) -> Option<Obstacle> {
-    let work = match work(plan, cell) {
-        Ok(work) => work,
+    let job = match job(plan, cell) {
+        Ok(job) => job,
         Err(obstacle) => return Some(obstacle),
     };
+    if let Job::Reserve(reserve) = job {
+        return known.denied.cloned().or_else(|| unprepared(known.facts, reserve));
+    }
     let memory = plan.memory(cell);
     if let Some(obstacle) = knobs::obstacle_of_memory(known.knobs, &memory) {
         return Some(obstacle);
     }
+    let work = Work::of(&job)?;
     let host = under(known.facts, &cell.setting, &memory);
     let availability = availability::availability(&host, &[work.setting], work.demand);
     let why = availability.unavailable().next()?;
@@ -68,7 +71,16 @@ fn obstacle(known: Known<'_>, plan: &Plan, cell: &Cell) -> Option<Obstacle> {
     }
 }
 
-/// What a cell takes of the host.
+/// The job of a cell, or why there is no such work on any host.
+fn job(plan: &Plan, cell: &Cell) -> Result<Job, Obstacle> {
+    let job = plan.job(cell).map_err(|reason| Obstacle::new(reason, "exclude it from the plan"))?;
+    match job.layout() {
+        Ok(_) => Ok(job),
+        Err(error) => Err(Obstacle::new(error.to_string(), "another size or stride in the plan")),
+    }
+}
+
+/// What a cell takes of the host's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
     /// Where it runs, on what.
@@ -77,19 +89,30 @@ pub struct Work {
     pub demand: Demand,
 }
 
-/// What a cell takes, or why there is no such work on any host.
-pub fn work(plan: &Plan, cell: &Cell) -> Result<Work, Obstacle> {
-    let job = plan.job(cell).map_err(|reason| Obstacle::new(reason, "exclude it from the plan"))?;
-    match Layout::new(job.probe, job.size, job.stride) {
-        Ok(_) => Ok(Work { setting: job.setting, demand: demand(&job) }),
-        Err(error) => Err(Obstacle::new(error.to_string(), "another size or stride in the plan")),
+/// What a cell takes; none where there is no such work, or it has no memory of its own.
+pub fn work(plan: &Plan, cell: &Cell) -> Option<Work> {
+    Work::of(&job(plan, cell).ok()?)
+}
+
+impl Work {
+    /// A plot is laid once, and its tables are those of the guest that runs at the time.
+    fn of(job: &Job) -> Option<Work> {
+        let (setting, size) = (job.setting()?, job.memory());
+        let tables = if setting.guest.is_some() { microvm::low_bytes(size, PageSize::Small) } else { Bytes(0) };
+        Some(Work { setting, demand: Demand { arena: size, tables, vcpus: job.vcpus(), reserve: Reserve::No } })
     }
 }
 
-/// What a job takes; its plot is laid once, and its tables are those of the guest that runs at the time.
-fn demand(job: &Job) -> Demand {
-    let tables = if job.setting.guest.is_some() { microvm::low_bytes(job.size, PageSize::Small) } else { Bytes(0) };
-    Demand { arena: job.size, tables, vcpus: job.vcpus, reserve: Reserve::No }
+/// Why pages cannot be prepared: no such pool, or more than half of what is available would be taken.
+fn unprepared(host: &Host, job: plan::Reserve) -> Option<Obstacle> {
+    let page = job.page;
+    if host.pools.iter().all(|pool| pool.page != page) {
+        let reason = format!("this kernel has no pool of {} pages", page.prose());
+        return Some(Obstacle::new(reason, "another page size in the plan"));
+    }
+    let most = (host.memory.available?.0 as f64 * availability::RESERVE_SHARE) as u64 / page.bytes();
+    let reason = format!("{} pages of {} are more than half of the available memory", job.pages, page.prose());
+    (job.pages > most).then(|| Obstacle::new(reason, format!("pages = {most} in the plan, or fewer")))
 }
 
 /// The host as it will be when the knobs of a cell are set.

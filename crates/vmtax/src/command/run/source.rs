@@ -20,7 +20,7 @@ impl Source {
     /// A file of this name, or else the study.
     pub fn of(plan: &str) -> Result<Source, Refusal> {
         let source = |text: String| Source { name: plan.to_owned(), text };
-        if let Some(Study { text, .. }) = STUDIES.iter().find(|study| study.name == plan)
+        if let Some(Study { text, .. }) = Study::named(plan)
             && !Path::new(plan).is_file()
         {
             return Ok(source((*text).to_owned()));

@@ -141,18 +141,18 @@ fn a_guest_half_as_slow_again_is_half_as_slow_again_on_every_page() {
     let record = whole(PLAN);
     assert_eq!((record.trials.len(), record.blocks(), record.ending), (35, 7, Some(Ending::Done)));
     assert_eq!((record.seed, record.seconds), (u64::MAX - 6, Some(35.0)));
-    let text = experiment::text(&record);
+    let text = experiment::text(&record, &[]);
     for line in [
-        "venue=native host=4k    100 [100, 100]     (baseline)",
-        "venue=microvm host=4k   150 [150, 150]     +50 % [+50, +50]",
-        "venue=microvm host=thp  120 [120, 120]     +20 % [+20, +20]",
+        "native   4k    100 [100, 100]     (baseline)",
+        "microvm  4k    150 [150, 150]     +50 % [+50, +50]",
+        "microvm  thp   120 [120, 120]     +20 % [+20, +20]",
         "Noise floor: the baseline against itself, A′/A: 0.0 % [0.0, 0.0].",
         "- venue microvm: +50 % [+50, +50]",
         "- host thp: −20 % [−20, −20]",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
-    let json: serde_json::Value = serde_json::from_str(&experiment::json(&record).unwrap()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&experiment::json(&record, &[]).unwrap()).unwrap();
     assert_eq!(json["sheets"][0]["rows"][2]["ratio"]["value"], 1.5);
     let csv = experiment::csv(&record).unwrap();
     let row = "chase,chase venue=microvm host=4k,ns_per_access,ns,150.0,150.0,150.0,1.5,1.5,1.5,7,0,";
@@ -251,7 +251,7 @@ fn what_is_missing_is_left_out_of_every_block_and_told() {
     let (_directory, store, id) = begun(PLAN, &missing);
     let record = session(&store, &id, &mut Mock::new(usize::MAX));
     assert!(record.trials.len() == 28 && record.trials.iter().all(|trial| trial.cell != cell));
-    assert!(experiment::text(&record).contains(&format!("not here: {cell}: no such pages; buy some")));
+    assert!(experiment::text(&record, &[]).contains(&format!("not here: {cell}: no such pages; buy some")));
 }
 
 #[test]

@@ -53,7 +53,8 @@ pub(super) fn position(host: &Host, factor: &str, level: Level) -> Result<Positi
         (Knob::Switch(Switch::Ksm), Level::Word(_)) => "0".into(),
         (Knob::Switch(_), Level::Word(word)) => word.into(),
         (Knob::Pool(_), Level::Count(pages)) => pages.into(),
-        (Knob::Switch(_), Level::Count(_) | Level::Size(_)) | (Knob::Pool(_), Level::Word(_) | Level::Size(_)) => {
+        (Knob::Switch(_), Level::Count(_) | Level::Size(_) | Level::Share(_))
+        | (Knob::Pool(_), Level::Word(_) | Level::Size(_) | Level::Share(_)) => {
             unreachable!("the grammar of `{factor}` has no {level}")
         }
     };

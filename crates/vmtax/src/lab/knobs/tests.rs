@@ -135,7 +135,8 @@ fn memory_on_a_size_that_the_kernel_lacks_is_missing_with_the_reason() {
 #[test]
 fn what_the_knobs_read_is_evidence_under_the_names_of_the_factors() {
     let (directory, host) = host();
-    let mut knobs = Knobs::of(&plan("thp = [\"always\"]\nksm = [\"run\"]\nhost = [\"thp-64k\"]"), host, None);
+    let mut knobs =
+        Knobs::of(&plan("thp = [\"always\"]\nksm = [\"run\"]\nhost = [\"thp-64k\"]"), host, None, Reserve::No);
     let facts = knobs.witness().unwrap();
     let facts: Vec<String> = facts.iter().map(|(name, value)| format!("{name}={value}")).collect();
     assert_eq!(facts, ["knob.ksm=0", "knob.thp=madvise", "ksm.pages_sharing=0"]);

@@ -1,0 +1,77 @@
+use super::*;
+use crate::{
+    plan::Plan,
+    units::{KIB, MIB},
+};
+
+fn plan(text: &str) -> Plan {
+    Plan::parse("plan.toml", text).unwrap()
+}
+
+fn job(text: &str) -> Job {
+    let plan = plan(text);
+    plan.job(&plan.cells()[0]).unwrap()
+}
+
+#[test]
+fn a_cell_is_a_probe_on_memory_in_a_venue() {
+    let plan = plan(
+        "[factors]\nvenue = [\"native\", \"microvm\"]\nguest = [\"2m\"]\nhost = [\"thp\"]\n\
+         [[workload]]\nprobe = \"random\"\nsize = \"64M\"\nvcpus = 2\n[baseline]\nvenue = \"native\"\n",
+    );
+    let jobs: Vec<Job> = plan.cells().iter().map(|cell| plan.job(cell).unwrap()).collect();
+    let native = Setting::native(Backing::Thp);
+    let guest = Setting::microvm(PageSize::Large, Backing::Thp);
+    let (size, stride) = (Bytes(64 * MIB), Bytes(4 * KIB));
+    let job = |setting| Job::Probe(Sweep { probe: Probe::Random, setting, size, stride, vcpus: 2 });
+    assert_eq!(jobs, [native, guest, native].map(job));
+}
+
+#[test]
+fn every_kind_is_a_job_with_its_defaults() {
+    for kind in super::super::KINDS {
+        let job = job(&format!("[[workload]]\nprobe = \"{}\"\n", kind.name));
+        assert!(job.expected_seconds() > 0.0, "{job:?}");
+        assert!(job.layout().is_ok(), "{job:?}");
+        let is_on_memory = kind.ground == super::super::Ground::Memory;
+        assert_eq!((job.setting().is_some(), job.memory().0 > 0), (is_on_memory, is_on_memory), "{job:?}");
+    }
+}
+
+#[test]
+fn parameters_of_a_job_are_those_of_the_plan() {
+    let reserve =
+        "[[workload]]\nprobe = \"reserve\"\npage = \"1g\"\npages = 3\nrounds = 2\ncompact = true\nkept = \"1.5%\"\n";
+    let expected =
+        Reserve { page: PageSize::Giant, pages: 3, rounds: 2, compact: Compact::Before, stress: 0.5, kept: 0.015 };
+    assert_eq!(job(reserve), Job::Reserve(expected));
+    let Job::Touch(touch) = job("[[workload]]\nprobe = \"touch\"\npopulate = true\nsize = \"64M\"\n") else { panic!() };
+    assert_eq!((touch.populated, touch.size), (Populated::Before, Bytes(64 * MIB)));
+}
+
+#[test]
+fn a_walk_makes_every_pass_unless_the_plan_limits_its_references() {
+    let walk = |rest: &str| {
+        let text = format!("[[workload]]\nprobe = \"walk\"\nsize = \"128M\"\npasses = 64\n{rest}");
+        let Job::Walk(walk) = job(&text) else { panic!() };
+        walk
+    };
+    assert_eq!(walk("stride = 4\n").passes_made(), 64);
+    assert_eq!(walk("stride = 4\n").pass_counts(), [1, 2, 4, 8, 16, 32, 64]);
+    let limited = |stride: u64| walk(&format!("stride = {stride}\nreferences = 33554432\n")).pass_counts().pop();
+    assert_eq!([4, 64, 256, 2 * MIB].map(limited), [Some(1), Some(16), Some(64), Some(64)]);
+}
+
+#[test]
+fn transparent_pages_of_every_size_count_as_thp() {
+    let small = plan("[factors]\nhost = [\"4k\", \"thp-64k\"]\n[[workload]]\nprobe = \"chase\"\n");
+    let cell = small.cell("chase host=thp-64k").unwrap();
+    assert_eq!(small.job(&cell).unwrap().setting(), Some(Setting::native(Backing::Thp)));
+}
+
+#[test]
+fn what_cannot_be_run_is_named() {
+    let bloat = plan("[factors]\nvenue = [\"native\", \"microvm\"]\n[[workload]]\nprobe = \"bloat\"\nsize = \"64M\"\n");
+    let cell = bloat.cell("bloat venue=microvm").unwrap();
+    assert!(bloat.job(&cell).unwrap_err().contains("the micro-VM has none"));
+}
