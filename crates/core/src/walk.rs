@@ -92,11 +92,13 @@ pub fn walks(record: &Record, workload: &str) -> Vec<(String, Walk)> {
     jobs.filter_map(|(cell, job)| Some((cell.name(), walk(job)?))).collect()
 }
 
-/// Where 4 KiB pages begin to win against `host` after so many passes, natively and in this order; none where either
-/// was not measured at two strides.
+/// Where 4 KiB pages begin to win against `host` after so many passes, natively and in this order: of the first panel that
+/// has them. None where either was not measured at two strides.
 pub fn crossover(record: &Record, workload: &str, order: Order, host: Backing, passes: u32) -> Option<Crossover> {
-    let native = |panel: Panel| panel.guest.is_none() && panel.order == order;
-    over(record, &walks(record, workload), native, host, passes)
+    let walks = walks(record, workload);
+    let is_meant = |panel: &Panel| panel.guest.is_none() && panel.order == order && panel.passes >= passes;
+    let panel = walks.iter().map(|(_, walk)| Panel::of(walk)).find(is_meant)?;
+    crossover_in(record, &walks, panel, host, passes)
 }
 
 /// The same within one panel, over cells that [`walks`] found.
@@ -107,19 +109,9 @@ pub fn crossover_in(
     host: Backing,
     passes: u32,
 ) -> Option<Crossover> {
-    over(record, walks, |other| other == panel, host, passes)
-}
-
-fn over(
-    record: &Record,
-    walks: &[(String, Walk)],
-    is_meant: impl Fn(Panel) -> bool,
-    host: Backing,
-    passes: u32,
-) -> Option<Crossover> {
     let metric = metric(passes);
     let curve = |backing| {
-        let own = walks.iter().filter(|(_, walk)| walk.setting.host == backing && is_meant(Panel::of(walk)));
+        let own = walks.iter().filter(|(_, walk)| walk.setting.host == backing && Panel::of(walk) == panel);
         let points = own.flat_map(|(cell, walk)| {
             let at = walk.stride.0 as f64;
             record.findings(cell).map(move |(block, found)| (block, at, found))

@@ -12,7 +12,7 @@ use crate::{
     wrap::{item, wrapped},
 };
 
-/// Effects that are listed below a table of its own, at most.
+/// Effects are listed below a table of its own if they are no more than these.
 const LISTED: usize = 6;
 
 /// The parts, in the order of the plan; workloads that share a table come with the first of them.
@@ -53,12 +53,14 @@ pub(super) fn parts(record: &Record) -> Vec<String> {
 fn summary(sheet: &Sheet, record: &Record) -> String {
     let mut text = super::floor(sheet, &format!("{}, {}", sheet.workload, sheet.metric));
     let effects = &sheet.effects.effects;
-    let found: Vec<_> = effects.iter().filter(|effect| effect.distinguishable == Some(true)).take(LISTED).collect();
-    found.iter().for_each(|effect| text.push_str(&item("- ", &effect.sentence())));
-    if effects.len() > found.len() {
-        let (of, n) = (if found.is_empty() { "" } else { "of " }, effects.len());
-        let listed = format!("({of}{n} effects of factors: vmtax export {} --format md)", record.id);
-        text.push_str(&item("  ", &listed));
+    let certain: Vec<_> = effects.iter().filter(|effect| effect.distinguishable == Some(true)).collect();
+    if certain.len() <= LISTED {
+        certain.iter().for_each(|effect| text.push_str(&item("- ", &effect.sentence())));
+    }
+    if certain.len() < effects.len() || certain.len() > LISTED {
+        let (n, sure) = (effects.len(), certain.len());
+        text.push_str(&format!("  ({sure} of {n} effects of factors are certain; all of them are in\n"));
+        text.push_str(&format!("  vmtax export {} --format md)\n", record.id));
     }
     text
 }

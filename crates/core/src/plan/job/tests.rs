@@ -1,5 +1,8 @@
 use super::*;
-use crate::units::{KIB, MIB};
+use crate::{
+    plan::Plan,
+    units::{KIB, MIB},
+};
 
 fn plan(text: &str) -> Plan {
     Plan::parse("plan.toml", text).unwrap()

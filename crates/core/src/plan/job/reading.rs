@@ -1,0 +1,125 @@
+//! From a cell of a plan to its job.
+
+use super::{Bloat, Compact, Job, Reserve, Sweep, Touch, Walk};
+use crate::{
+    factor::{Hardness, Level},
+    plan::{Cell, Plan, Task},
+    setting::{Backing, Replica, Setting},
+    touch::Populated,
+    units::PageSize,
+    walk::Order,
+};
+
+impl Plan {
+    /// What in this plan cannot be run by this version, if anything: knobs of the host.
+    pub fn not_yet(&self) -> Option<String> {
+        let knob = self.factors.iter().find(|varied| varied.factor.hardness == Hardness::WholePlot)?;
+        Some(format!("cannot vary `{}` yet: it is a setting of the host", knob.factor.name))
+    }
+
+    /// The job of a cell, or in words why there is none.
+    pub fn job(&self, cell: &Cell) -> Result<Job, String> {
+        let workload = self.workload(&cell.workload).ok_or_else(|| format!("no workload named `{}`", cell.workload))?;
+        let values = Values(self.parameters(cell));
+        let setting = || Ok::<_, String>(Setting { guest: leaf(cell), host: self.backing(cell)? });
+        Ok(match workload.kind.task {
+            Task::Probe(probe) => Job::Probe(Sweep {
+                probe,
+                setting: setting()?,
+                size: values.size("size"),
+                stride: values.size("stride"),
+                vcpus: values.count("vcpus") as u32,
+            }),
+            Task::Touch => Job::Touch(Touch {
+                setting: setting()?,
+                size: values.size("size"),
+                vcpus: values.count("vcpus") as u32,
+                populated: if values.is_on("populate") { Populated::Before } else { Populated::No },
+            }),
+            Task::Walk => Job::Walk(Walk {
+                setting: setting()?,
+                size: values.size("size"),
+                stride: values.size("stride"),
+                order: if values.is("order", Order::Random.name()) { Order::Random } else { Order::Sequential },
+                passes: values.count("passes") as u32,
+                references: Some(values.count("references")).filter(|most| *most > 0),
+            }),
+            Task::Reserve => Job::Reserve(Reserve {
+                page: if values.is("page", PageSize::Giant.name()) { PageSize::Giant } else { PageSize::Large },
+                pages: values.count("pages"),
+                rounds: values.count("rounds") as u32,
+                compact: if values.is_on("compact") { Compact::Before } else { Compact::Off },
+                stress: values.share("stress"),
+                kept: values.share("kept"),
+            }),
+            Task::Rights => Job::Rights,
+            Task::Bloat if cell.setting.is_virtual() => {
+                return Err(
+                    "what a mapping takes is a question to this host's kernel, and the micro-VM has none".into()
+                );
+            }
+            Task::Bloat => Job::Bloat(Bloat {
+                host: self.backing(cell)?,
+                size: values.size("size"),
+                stride: values.size("stride"),
+            }),
+        })
+    }
+
+    /// The cells of a workload that have a job, without the baseline's twin, in the order of the plan.
+    pub fn jobs(&self, workload: &str) -> Vec<(Cell, Job)> {
+        let own = |cell: &Cell| cell.workload == workload && cell.replica == Replica::A;
+        self.cells()
+            .into_iter()
+            .filter(own)
+            .filter_map(|cell| Some((self.job(&cell).ok()?, cell)))
+            .map(|(job, cell)| (cell, job))
+            .collect()
+    }
+
+    /// What the memory of a cell stands on.
+    fn backing(&self, cell: &Cell) -> Result<Backing, String> {
+        let host = self.memory(cell).level("host").and_then(Level::word).unwrap_or_default();
+        let known = Backing::ALL.into_iter().find(|backing| backing.name() == host);
+        known.ok_or_else(|| format!("memory in pages of {host} cannot be laid yet"))
+    }
+}
+
+/// The parameters of a cell. Every kind has those that its task asks for: a test makes a job of each.
+struct Values(Vec<(&'static str, Level)>);
+
+impl Values {
+    fn level(&self, name: &str) -> Level {
+        let found = self.0.iter().find(|(own, _)| *own == name);
+        found.map(|(_, level)| *level).expect("the kinds have the parameters of their tasks")
+    }
+
+    fn size(&self, name: &str) -> crate::units::Bytes {
+        self.level(name).size().expect("sizes have the grammar of one")
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        self.level(name).count().expect("counts have the grammar of one")
+    }
+
+    fn share(&self, name: &str) -> f64 {
+        self.level(name).share().expect("shares have the grammar of one")
+    }
+
+    fn is(&self, name: &str, word: &str) -> bool {
+        self.level(name).word() == Some(word)
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        self.is(name, "on")
+    }
+}
+
+/// The leaf of a guest; none natively.
+fn leaf(cell: &Cell) -> Option<PageSize> {
+    if !cell.setting.is_virtual() {
+        return None;
+    }
+    let name = cell.setting.level("guest")?.word()?;
+    PageSize::ALL.into_iter().find(|page| page.name() == name)
+}
