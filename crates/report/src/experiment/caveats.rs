@@ -80,6 +80,7 @@ impl<'w> Figures<'w> {
         while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
             // With the sign before it; a word that holds a digit is none.
             let sign = rest[..start].chars().next_back().filter(|c| matches!(c, '+' | '−')).map_or(0, char::len_utf8);
+            let sign = if rest[..start].ends_with(" -") { 1 } else { sign };
             let from = start - sign;
             let length = rest[start..].find(|c: char| !is_figure(c)).map_or(rest.len(), |length| start + length);
             let end = from + rest[from..length].trim_end_matches('.').len();
@@ -116,6 +117,7 @@ mod tests {
         let [a, b, c] = ["+2.4", "−8.5", "+12"].map(differ);
         check(&[&a, &b, &c], "clocks differ by −8.5 to +12 %");
         check(&[&a, &a], &a);
+        check(&["changed by -2.2 %", "changed by +21.4 %"], "changed by -2.2 to +21.4 %");
         check(&["3 faults.", "12 faults."], "3 to 12 faults.");
         check(&["only 3 of 5 pages", "only 4 of 5 pages"], "only 3 of 5 pages, for instance");
         assert_eq!(Figures::of(&a).kind(), Figures::of(&b).kind());

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use vmtax_core::{
     experiment::{Change, Comparison, Verdict},
-    prose::{change_within, nanos_within},
+    prose::{change_within, nanos_within, ratio_within},
 };
 
 use super::grid::Grid;
@@ -51,7 +51,7 @@ pub fn compared(comparisons: &[Comparison], pairing: Pairing) -> String {
 
 fn figures(change: &Change) -> Vec<String> {
     let value = |value: &Option<_>| value.as_ref().map_or("–".to_owned(), nanos_within);
-    let by = change.ratio.map_or("–".to_owned(), |ratio| change_within(&ratio.minus_one()));
+    let by = change.ratio.map_or("–".to_owned(), |ratio| ratio_within(&ratio));
     vec![value(&change.from), value(&change.to), by]
 }
 
