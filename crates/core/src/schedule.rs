@@ -49,13 +49,6 @@ pub fn block(seed: u64, block: u32, cells: &[Cell]) -> Vec<Plot> {
     plots.into_iter().map(shuffled).collect()
 }
 
-/// The random order of block number `block` where every trial is on fresh memory and nothing is hard to change.
-pub fn shuffled<T: Clone>(seed: u64, block: u32, cells: &[T]) -> Vec<T> {
-    let mut cells = cells.to_vec();
-    cells.shuffle(&mut dice(seed, block));
-    cells
-}
-
 /// The items gathered by `key`, each key once, the keys in random order; items keep theirs.
 pub(crate) fn plots<K: Ord, T>(
     items: impl IntoIterator<Item = T>,

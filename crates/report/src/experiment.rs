@@ -54,7 +54,8 @@ pub fn announcement(record: &Record) -> String {
         0 => String::new(),
         n => format!("; {n} trials are kept already"),
     };
-    format!("Run {}: {cells} cells{rest}, {}{kept}.", record.id, replication(record.plan.replication))
+    let noun = if cells == 1 { "cell" } else { "cells" };
+    format!("Run {}: {cells} {noun}{rest}, {}{kept}.", record.id, replication(record.plan.replication))
 }
 
 pub(crate) fn replication(replication: Replication) -> String {

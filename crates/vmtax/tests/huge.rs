@@ -63,6 +63,17 @@ fn every_way_is_tried_by_both_users_and_what_is_refused_has_a_remedy() {
 }
 
 #[test]
+fn rights_borrow_nothing_unasked() {
+    let Some(_turn) = the_pool() else { return };
+    if pool() != 0 {
+        return println!("skipped: the pool has pages of its own");
+    }
+    let ran = run("rights");
+    assert!(ran.stderr.contains("No host setting was changed."), "{ran:?}");
+    assert!(ran.ok().contains("not tested: the pool is empty"));
+}
+
+#[test]
 fn small_pages_take_what_is_touched_and_large_ones_more() {
     let document = run("bloat --size 64M --gap 2M --host 4k,thp --json").json();
     let used = |host: &str| {

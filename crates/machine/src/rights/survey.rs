@@ -17,6 +17,9 @@ const NOBODY: u32 = 65534;
 
 /// Tries every way, for 2 MiB and 1 GiB, as the present and as an ordinary user. A page that a pool lacks is borrowed through
 /// `lease`, if there is one, and given back.
+///
+/// Not for a program whose `main` does not begin with [`crate::dispatch`]: it starts itself, and a test program would run
+/// its tests again.
 pub fn survey(host: &Host, mut lease: Option<&mut Lease>) -> Vec<Attempt> {
     let mut attempts = Vec::new();
     for page in [PageSize::Large, PageSize::Giant] {

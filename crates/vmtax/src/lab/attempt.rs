@@ -6,6 +6,7 @@ use std::time::Duration;
 use vmtax_core::{
     experiment::{Better, Finding, Metric},
     plan::Cell,
+    prose::change,
     setting::Backing,
     touch::Populated,
     trial::Evidence,
@@ -94,7 +95,7 @@ fn disturbances(seen: &Seen) -> Vec<String> {
     let stolen =
         is_disturbed(seen).then(|| format!("{:.1} % of CPU time stolen by the hypervisor below", seen.steal * 100.0));
     let clock = (seen.frequency_change.abs() > host::CLOCK_LIMIT)
-        .then(|| format!("clock frequency changed by {:+.1} %", seen.frequency_change * 100.0));
+        .then(|| format!("clock frequency changed by {}", change(seen.frequency_change)));
     stolen.into_iter().chain(clock).collect()
 }
 

@@ -104,11 +104,3 @@ fn one_byte_in_64_kib_takes_a_small_page_each() {
     assert_eq!((found.metrics[0].name.as_str(), found.value("bytes_used")), ("bytes_used", Some(256.0 * 4096.0)));
     assert_eq!(fact(&found, "touched_bytes"), 256);
 }
-
-#[test]
-fn rights_are_facts_without_figures_and_borrow_nothing_unasked() {
-    let found = trial("host = [\"4k\"]", "probe = \"rights\"\n[[workload]]\nprobe = \"chase\"").unwrap();
-    assert!(found.metrics.is_empty());
-    let answers = found.evidence.iter().filter(|(name, _)| !name.ends_with(".remedy")).count();
-    assert_eq!(answers, 16);
-}
