@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     experiment::{Better, Finding, Metric, Record},
-    plan::{Job, Reserve},
     stats::median,
-    units::{Bytes, PageSize},
+    units::Bytes,
 };
 
 /// The metric that leads: the median over rounds to prepare all pages asked for.
@@ -141,26 +140,6 @@ pub fn placed(record: &Record, workload: &str) -> Vec<Placed> {
     }
     all.sort_by_key(|placed| placed.block);
     all
-}
-
-/// What the published study reports: 5000 pages of 2 MiB in less than a second.
-const PUBLISHED: (u64, f64) = (5000, 1.0);
-
-/// Whether that holds here: `confirmed`, `contradicted` or `not tested`, and a sentence.
-pub fn verdict(record: &Record, workload: &str) -> (&'static str, String) {
-    let (pages, limit) = PUBLISHED;
-    let statement = "The study's \"less than 1 second to prepare 5000 huge pages\"";
-    let is_same =
-        |job: &Job| matches!(job, Job::Reserve(Reserve { page: PageSize::Large, pages: n, .. }) if *n >= pages);
-    let cells = record.plan.jobs(workload).into_iter().filter(|(_, job)| is_same(job));
-    let cell = cells.map(|(cell, _)| cell.name()).find(|cell| record.findings(cell).next().is_some());
-    match cell.and_then(|cell| record.estimate(&cell, LEADING)) {
-        Some(seconds) => {
-            let word = if seconds.value < limit { "confirmed" } else { "contradicted" };
-            (word, format!("{statement}: {word} here, {:.2} s.", seconds.value))
-        }
-        None => ("not tested", format!("{statement}: not tested here; it takes 5000 pages of 2 MiB, all granted.")),
-    }
 }
 
 #[cfg(test)]

@@ -69,43 +69,14 @@ pub fn answers(record: &Record, workload: &str) -> Vec<Answer> {
     all.filter_map(answer).collect()
 }
 
-/// The published statement, that an ordinary user gets huge pages by mmap and not by shmget: `confirmed`, `contradicted` or
-/// `not tested`, and a sentence.
-pub fn verdict(answers: &[Answer]) -> (&'static str, String) {
-    let statement = "The study's \"normal users can get huge pages through mmap, not through shmget\"";
-    let of = |way| {
-        let mut own = answers.iter().filter(|a| (a.person, a.way, a.page) == ("ordinary", way, PageSize::Large));
-        own.next().filter(|answer| answer.is_tested()).map(|answer| answer.said == GRANTED)
-    };
-    match (of("mmap"), of("shmget")) {
-        (Some(true), Some(false)) => ("confirmed", format!("{statement}: confirmed here.")),
-        (Some(_), Some(_)) => ("contradicted", format!("{statement}: contradicted here.")),
-        (None, _) | (_, None) => {
-            ("not tested", format!("{statement}: not tested here; as root, --reserve borrows the page that takes."))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_statement_takes_a_page_that_is_given_one_way_and_refused_the_other() {
-        let answer = |way, said: &str| Answer {
-            person: "ordinary",
-            way,
-            page: PageSize::Large,
-            said: said.to_owned(),
-            remedy: None,
-        };
-        let check = |mmap, shmget, word| {
-            assert_eq!(verdict(&[answer("mmap", mmap), answer("shmget", shmget)]).0, word);
-        };
-        check(GRANTED, "EPERM (shmget)", "confirmed");
-        check(GRANTED, GRANTED, "contradicted");
-        check("ENOMEM (mmap)", "EPERM (shmget)", "contradicted");
-        check("not tested: the pool is empty", "not tested: the pool is empty", "not tested");
-        assert_eq!(finding(&[answer("mmap", GRANTED)]).evidence["ordinary.mmap.2m"], "granted");
+    fn an_answer_is_evidence_under_its_name() {
+        let answer =
+            Answer { person: "ordinary", way: "mmap", page: PageSize::Large, said: GRANTED.to_owned(), remedy: None };
+        assert_eq!(finding(&[answer]).evidence["ordinary.mmap.2m"], "granted");
     }
 }

@@ -6,8 +6,6 @@
 //!
 //! A trial tells [`LEADING`], over all of its passes, and the average after 1, 2, 4 … of them ([`metric`]).
 
-mod verdict;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -18,8 +16,6 @@ use crate::{
     setting::Backing,
     units::{Bytes, PageSize},
 };
-
-pub use verdict::{STATEMENT, Verdict, verdict};
 
 /// The order of the references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

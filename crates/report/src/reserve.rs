@@ -4,7 +4,8 @@ use serde::Serialize;
 use vmtax_core::{
     experiment::Record,
     plan::{Compact, Job, Reserve, Task},
-    reserve::{LEADING, Placed, Scatter, placed, verdict},
+    published::Judged,
+    reserve::{LEADING, Placed, Scatter, placed},
     stats::Estimate,
 };
 
@@ -98,7 +99,7 @@ fn time(seconds: f64) -> String {
 }
 
 /// One JSON object (schema 1): every round, and a row for each cell.
-pub fn json(record: &Record) -> String {
+pub fn json(record: &Record, published: &[Judged]) -> String {
     #[derive(Serialize)]
     struct Round {
         cell: String,
@@ -129,7 +130,7 @@ pub fn json(record: &Record) -> String {
         #[serde(flatten)]
         document: Document<'r, Row>,
         rounds: Vec<Round>,
-        published: Option<&'static str>,
+        published: &'r [Judged],
     }
     let state = |s: Option<Scatter>| s.map(|s| State { unusable: s.unusable, extfrag: s.index });
     let round = |Placed { cell, block, round }: Placed| Round {
@@ -150,7 +151,7 @@ pub fn json(record: &Record) -> String {
     row::json(&Whole {
         document: Document::of("reserve", record, Task::Reserve, rows),
         rounds: names.iter().flat_map(|workload| placed(record, workload)).map(round).collect(),
-        published: names.first().map(|workload| verdict(record, workload).0),
+        published,
     })
 }
 

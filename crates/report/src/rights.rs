@@ -4,7 +4,8 @@ use serde::Serialize;
 use vmtax_core::{
     experiment::Record,
     plan::Task,
-    rights::{Answer, GRANTED, PAGES, PERSONS, WAYS, answers, verdict},
+    published::Judged,
+    rights::{Answer, GRANTED, PAGES, PERSONS, WAYS, answers},
 };
 
 use crate::{
@@ -59,7 +60,7 @@ fn ways_out(answers: &[Answer]) -> String {
 }
 
 /// One JSON object (schema 1).
-pub fn json(record: &Record) -> String {
+pub fn json(record: &Record, published: &[Judged]) -> String {
     #[derive(Serialize)]
     struct Attempt {
         way: &'static str,
@@ -74,11 +75,10 @@ pub fn json(record: &Record) -> String {
         schema: u32,
         run: &'r str,
         attempts: Vec<Attempt>,
-        published: &'static str,
+        published: &'r [Judged],
     }
     let all: Vec<Answer> =
         workloads(record, Task::Rights).into_iter().flat_map(|workload| answers(record, workload)).collect();
-    let published = verdict(&all).0;
     let attempt = |answer: Answer| Attempt {
         way: answer.way,
         page: answer.page.name(),

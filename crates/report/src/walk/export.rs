@@ -5,8 +5,9 @@ use vmtax_core::{
     crossover::Crossover,
     experiment::Record,
     plan::{Task, Walk},
+    published::Judged,
     setting::Backing,
-    walk::{STATEMENT, Verdict, crossover_in, metric, verdict, walks},
+    walk::{crossover_in, metric, walks},
 };
 
 use super::View;
@@ -75,21 +76,15 @@ fn crossings(record: &Record) -> Vec<Crossing> {
     crossings
 }
 
-/// The same as one JSON object (schema 1): rows, crossovers, and the published statement with its verdict.
-pub fn json(record: &Record) -> String {
-    #[derive(Serialize)]
-    struct Published {
-        statement: &'static str,
-        #[serde(flatten)]
-        verdict: Verdict,
-    }
+/// The same as one JSON object (schema 1): rows, crossovers, and what was published with what became of it.
+pub fn json(record: &Record, published: &[Judged]) -> String {
     #[derive(Serialize)]
     struct Whole<'r> {
         #[serde(flatten)]
         document: Document<'r, Row>,
         most_references: Option<u64>,
         crossovers: Vec<Crossing>,
-        published: Option<Published>,
+        published: &'r [Judged],
     }
     let workloads = workloads(record, Task::Walk);
     let first = workloads.first();
@@ -98,7 +93,7 @@ pub fn json(record: &Record) -> String {
         document: Document::of("walk", record, Task::Walk, rows(record)),
         most_references: most,
         crossovers: crossings(record),
-        published: first.map(|workload| Published { statement: STATEMENT, verdict: verdict(record, workload) }),
+        published,
     })
 }
 

@@ -29,7 +29,11 @@ pub fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     };
     let is_json = args.json;
     hand::run(asked, &|record| {
-        Ok(if is_json { report::json(record) } else { experiment::text(record, &studies::judged(record)) })
+        Ok(if is_json {
+            report::json(record, &studies::judged(record))
+        } else {
+            experiment::text(record, &studies::judged(record))
+        })
     })
 }
 

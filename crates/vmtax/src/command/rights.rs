@@ -23,6 +23,10 @@ pub fn run(args: &RightsArgs) -> anyhow::Result<ExitCode> {
     };
     let is_json = args.json;
     hand::run(asked, &|record| {
-        Ok(if is_json { report::json(record) } else { experiment::text(record, &studies::judged(record)) })
+        Ok(if is_json {
+            report::json(record, &studies::judged(record))
+        } else {
+            experiment::text(record, &studies::judged(record))
+        })
     })
 }

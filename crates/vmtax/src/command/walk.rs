@@ -30,7 +30,7 @@ pub fn run(args: &WalkArgs) -> anyhow::Result<ExitCode> {
     };
     hand::run(asked, &|record| {
         Ok(match args.form {
-            Form { json: true, .. } => report::json(record),
+            Form { json: true, .. } => report::json(record, &studies::judged(record)),
             Form { csv: true, .. } => report::csv(record),
             Form { .. } => experiment::text(record, &studies::judged(record)),
         })
