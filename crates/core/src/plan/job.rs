@@ -134,10 +134,8 @@ impl Job {
     /// The memory it has to itself.
     pub fn memory(&self) -> Bytes {
         match self {
-            Job::Probe(Sweep { size, .. })
-            | Job::Touch(Touch { size, .. })
-            | Job::Walk(Walk { size, .. })
-            | Job::Bloat(Bloat { size, .. }) => *size,
+            Job::Probe(Sweep { size, .. }) | Job::Touch(Touch { size, .. }) | Job::Bloat(Bloat { size, .. }) => *size,
+            Job::Walk(walk) => walk.memory(),
             Job::Reserve(_) | Job::Rights => Bytes(0),
         }
     }
@@ -191,6 +189,12 @@ impl Job {
 }
 
 impl Walk {
+    /// The memory it has to itself: the region that is walked, in whole pages of its backing. A region of 128 MiB on 1 GiB
+    /// pages is a part of one.
+    pub fn memory(&self) -> Bytes {
+        Bytes(self.size.0.next_multiple_of(self.setting.host.page().bytes()))
+    }
+
     /// The passes that a trial makes: those asked for, or as many whole ones as its limit of references allows.
     pub fn passes_made(&self) -> u32 {
         let each = (self.size.0 / self.stride.0.max(1)).max(1);

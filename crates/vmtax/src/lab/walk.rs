@@ -23,7 +23,7 @@ use super::{
 
 /// Walks a region of its own: the average time per reference of all passes, and of those so far after 1, 2, 4 … of them.
 pub fn attempt(bench: &mut HostBench<'_>, job: Walk, seed: u64) -> Result<Attempt, TrialError> {
-    let memory = bench.fresh(job.setting.host, job.size, Populated::No)?;
+    let memory = bench.fresh(job.setting.host, job.memory(), Populated::No)?;
     let layout = Layout::new(job.order.probe(), job.size, job.stride).map_err(|e| failed(&e))?;
     let arena = Arena::new(memory, layout, job.order.probe(), seed, 1).map_err(|e| failed(&e))?;
     let passes = job.passes_made();

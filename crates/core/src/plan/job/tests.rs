@@ -63,6 +63,12 @@ fn a_walk_makes_every_pass_unless_the_plan_limits_its_references() {
 }
 
 #[test]
+fn a_region_is_walked_in_whole_pages_of_its_backing() {
+    let walk = |host| job(&format!("[factors]\nhost = [\"{host}\"]\n[[workload]]\nprobe = \"walk\"\nsize = \"128M\"\n"));
+    assert_eq!(["4k", "2m", "1g"].map(|host| walk(host).memory().to_string()), ["128 MiB", "128 MiB", "1 GiB"]);
+}
+
+#[test]
 fn transparent_pages_of_every_size_count_as_thp() {
     let small = plan("[factors]\nhost = [\"4k\", \"thp-64k\"]\n[[workload]]\nprobe = \"chase\"\n");
     let cell = small.cell("chase host=thp-64k").unwrap();
