@@ -1,0 +1,160 @@
+//! `vmtax image`: what guests boot, and whether they do.
+
+use std::{process::ExitCode, time::Duration};
+
+use serde_json::json;
+use vmtax_core::{
+    experiment::Finding,
+    probe::Probe,
+    setting::Backing,
+    units::{Bytes, KIB, MIB},
+};
+
+use super::Refusal;
+use crate::{
+    agent::message::{Hello, Job},
+    cli::{AccelChoice, BootArgs, ImageArgs, ImageCommand, KernelArgs},
+    guest::{Accel, Guest, GuestError, Machine, Patience, Timing, evidence::Evidence},
+    image::{ImageError, Initramfs, Kernel, Role, Source, package},
+    output,
+};
+
+/// What is measured in a guest that is only tried: enough to see that it can be.
+const JOB: Job = Job {
+    probe: Probe::Chase,
+    size: Bytes(4 * MIB),
+    stride: Bytes(4 * KIB),
+    backing: Backing::Small,
+    threads: 1,
+    seed: 1,
+};
+/// Emulated, the job takes 0.2 s.
+const JOB_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Does one of the things about images.
+pub fn run(args: &ImageArgs) -> anyhow::Result<ExitCode> {
+    match &args.what {
+        ImageCommand::Kernel(args) => kernel(args),
+        ImageCommand::Boot(args) => boot(args),
+    }
+}
+
+fn kernel(args: &KernelArgs) -> anyhow::Result<ExitCode> {
+    let kernel = match Kernel::find(&source(args)) {
+        Err(ImageError::NoKernel { tried }) => {
+            output::note(format_args!("no kernel on this host ({}); getting Debian's", tried.join("; ")));
+            let cache = package::cache().ok_or_else(|| {
+                Refusal::new("cannot keep a kernel: there is no cache directory", "set HOME or XDG_CACHE_HOME")
+            })?;
+            Kernel::unpacked(&package::fetch(&cache)?)?
+        }
+        found => found?,
+    };
+    let initramfs = Initramfs::build(&kernel, Role::Guest)?;
+    let modules = kernel.modules.as_ref().map_or("none".to_owned(), |modules| modules.display().to_string());
+    output::print(&format!(
+        "kernel     {}\nimage      {}\nmodules    {modules}\ninitramfs  {:.1} MiB: vmtax, {}\n",
+        kernel.release,
+        kernel.image.display(),
+        initramfs.bytes.len() as f64 / MIB as f64,
+        initramfs.manifest.modules.join(", "),
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn source(args: &KernelArgs) -> Source {
+    match &args.kernel {
+        None => Source::Found,
+        Some(image) => Source::Named { image: image.clone(), modules: args.modules.clone() },
+    }
+}
+
+/// What was seen of a guest that was tried.
+struct Seen {
+    hello: Hello,
+    timing: Timing,
+    evidence: Evidence,
+    finding: Finding,
+    ending: Duration,
+}
+
+fn boot(args: &BootArgs) -> anyhow::Result<ExitCode> {
+    let kernel = Kernel::find(&source(&args.kernel))?;
+    let initramfs = Initramfs::build(&kernel, Role::Guest)?;
+    let machine = |accel| Machine {
+        qemu: args.qemu.clone(),
+        board: args.board.clone(),
+        vcpus: args.vcpus,
+        memory: args.memory,
+        backing: args.host.backing(),
+        ..Machine::new(accel)
+    };
+    let tried = |accel| tried(machine(accel), &kernel, &initramfs);
+    let seen = match args.accel {
+        AccelChoice::Kvm => tried(Accel::Kvm)?,
+        AccelChoice::Tcg => tried(Accel::Tcg)?,
+        AccelChoice::Auto => match tried(Accel::Kvm) {
+            Err(error @ (GuestError::Qemu { .. } | GuestError::NoSign { .. })) => {
+                output::note(format_args!("under KVM: {error}\nemulating the processor instead"));
+                tried(Accel::Tcg)?
+            }
+            seen => seen?,
+        },
+    };
+    output::print(&if args.json { json(&seen) } else { text(&seen) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tried(machine: Machine, kernel: &Kernel, initramfs: &Initramfs) -> Result<Seen, GuestError> {
+    let mut guest = Guest::boot_image(machine, kernel, initramfs, Patience::default())?;
+    let evidence = guest.evidence()?;
+    let finding = guest.trial(JOB, JOB_PATIENCE)?;
+    let (hello, timing) = (guest.hello().clone(), guest.timing());
+    Ok(Seen { hello, timing, evidence, finding, ending: guest.shut_down()? })
+}
+
+fn text(seen: &Seen) -> String {
+    let Seen { hello, timing, evidence, finding, ending } = seen;
+    let emulated = if evidence.accel == Accel::Tcg.name() { " (emulated: its times mean nothing)" } else { "" };
+    let unloaded = match &hello.unloaded[..] {
+        [] => String::new(),
+        lines => format!("unloaded   {}\n", lines.join("\n           ")),
+    };
+    format!(
+        "kernel     {}\nguest      {} CPUs, {} of memory\nqemu       {}\nexecuted   by {}{emulated}\n\
+         memory     in pages of {} kB on the host, {:.0} % in transparent huge pages\n{unloaded}\
+         boot       {:.1} s: machine {:.1} s, first sign {:.1} s, agent {:.1} s\n\
+         chase      {:.1} ns an access over {} in {} pages\npower off  {:.1} s\n",
+        hello.kernel,
+        hello.cpus,
+        hello.memory,
+        evidence.qemu_version,
+        evidence.accel,
+        evidence.ram.kernel_page_kb,
+        100.0 * evidence.ram.thp_coverage,
+        timing.agent.as_secs_f64(),
+        timing.machine.as_secs_f64(),
+        (timing.sign - timing.machine).as_secs_f64(),
+        (timing.agent - timing.sign).as_secs_f64(),
+        finding.metrics[0].value,
+        JOB.size,
+        JOB.backing.name(),
+        ending.as_secs_f64(),
+    )
+}
+
+fn json(seen: &Seen) -> String {
+    let Seen { hello, timing, evidence, finding, ending } = seen;
+    let value = json!({
+        "schema": 1,
+        "hello": hello,
+        "evidence": evidence,
+        "emulated": evidence.accel == Accel::Tcg.name(),
+        "boot_seconds": timing.agent.as_secs_f64(),
+        "machine_seconds": timing.machine.as_secs_f64(),
+        "sign_seconds": timing.sign.as_secs_f64(),
+        "power_off_seconds": ending.as_secs_f64(),
+        "finding": finding,
+    });
+    value.to_string() + "\n"
+}

@@ -1,0 +1,138 @@
+//! What was observed of a guest from outside: by QEMU's word, and by the kernel's of QEMU's process.
+
+use std::{fs, path::PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use vmtax_core::units::Bytes;
+use vmtax_machine::backing::Ground;
+
+use super::{Accel, GuestError, Machine, qmp::Qmp};
+use crate::image::initramfs::hexadecimal;
+
+/// Facts about a running guest.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evidence {
+    /// QEMU's version, with the packager's.
+    pub qemu_version: String,
+    /// SHA-256 of the program that runs.
+    pub qemu_binary: String,
+    /// What executes the guest (`query-kvm`): `kvm` or `tcg`.
+    pub accel: &'static str,
+    /// Threads of the vCPUs, by vCPU (`query-cpus-fast`).
+    pub vcpu_threads: Vec<u32>,
+    /// What the guest's memory stands on (`/proc/PID/smaps`).
+    pub ram: Ram,
+}
+
+/// The mapping that is a guest's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ram {
+    /// `KernelPageSize`, in KiB.
+    pub kernel_page_kb: u64,
+    /// Share in transparent 2 MiB pages, 0 to 1.
+    pub thp_coverage: f64,
+    /// Share that is populated, 0 to 1.
+    pub populated: f64,
+}
+
+impl Evidence {
+    /// Observes the guest that the process `pid` runs on `machine`.
+    pub fn observe(qmp: &mut Qmp, pid: u32, machine: &Machine) -> Result<Evidence, GuestError> {
+        let version = qmp.ask("query-version")?;
+        let is_kvm = qmp.ask("query-kvm")?["enabled"] == true;
+        let cpus = qmp.ask("query-cpus-fast")?;
+        let program = PathBuf::from(format!("/proc/{pid}/exe"));
+        let bytes = fs::read(&program).map_err(|e| GuestError::host(format!("read {}", program.display()), e))?;
+        Ok(Evidence {
+            qemu_version: version_text(&version),
+            qemu_binary: hexadecimal(&Sha256::digest(bytes)),
+            accel: if is_kvm { Accel::Kvm } else { Accel::Tcg }.name(),
+            vcpu_threads: threads(&cpus),
+            ram: ram(pid, machine.memory)?,
+        })
+    }
+
+    /// What contradicts the machine that was asked for, in words; such a trial has failed.
+    pub fn contradiction(&self, machine: &Machine) -> Option<String> {
+        let Machine { accel, vcpus, backing, .. } = machine;
+        let page_kb = backing.pool().map_or(4, |page| page.bytes() / 1024);
+        if self.accel != accel.name() {
+            return Some(format!("QEMU runs the guest with {}, not {}", self.accel, accel.name()));
+        }
+        if self.vcpu_threads.len() != *vcpus as usize {
+            return Some(format!("QEMU has {} vCPU threads, not {vcpus}", self.vcpu_threads.len()));
+        }
+        if self.ram.kernel_page_kb != page_kb {
+            let got = self.ram.kernel_page_kb;
+            return Some(format!("the guest's memory is mapped in pages of {got} kB, not {page_kb} kB"));
+        }
+        if *backing == vmtax_core::setting::Backing::Small && self.ram.thp_coverage > 0.0 {
+            return Some("the guest's 4k memory stands on transparent huge pages".to_owned());
+        }
+        None
+    }
+}
+
+fn version_text(version: &Value) -> String {
+    let part = |name: &str| version["qemu"][name].as_u64().unwrap_or(0);
+    let package = version["package"].as_str().unwrap_or_default();
+    format!("{}.{}.{} {package}", part("major"), part("minor"), part("micro")).trim_end().to_owned()
+}
+
+fn threads(cpus: &Value) -> Vec<u32> {
+    let mut cpus: Vec<(u64, u32)> = cpus
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|cpu| Some((cpu["cpu-index"].as_u64()?, u32::try_from(cpu["thread-id"].as_u64()?).ok()?)))
+        .collect();
+    cpus.sort_unstable();
+    cpus.into_iter().map(|(_, thread)| thread).collect()
+}
+
+fn ram(pid: u32, memory: Bytes) -> Result<Ram, GuestError> {
+    let failed = |e| GuestError::host(format!("read /proc/{pid}/smaps"), e);
+    let missing = || std::io::Error::other(format!("no mapping of {memory} is there"));
+    let Ground { kernel_page_kb, usage } =
+        Ground::of_process(pid, memory).and_then(|found| found.ok_or_else(missing)).map_err(failed)?;
+    let share = |bytes: Bytes| bytes.0 as f64 / memory.0 as f64;
+    let populated = share(Bytes(usage.resident.0.max(usage.pool.0)));
+    Ok(Ram { kernel_page_kb, thp_coverage: share(usage.huge), populated })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use vmtax_core::{setting::Backing, units::MIB};
+
+    use super::*;
+
+    #[test]
+    fn answers_of_qemu_are_read() {
+        let version = json!({"qemu": {"major": 7, "minor": 2, "micro": 22}, "package": "Debian 1:7.2"});
+        assert_eq!(version_text(&version), "7.2.22 Debian 1:7.2");
+        let cpus = json!([{"cpu-index": 1, "thread-id": 12}, {"cpu-index": 0, "thread-id": 11}]);
+        assert_eq!(threads(&cpus), [11, 12]);
+    }
+
+    #[test]
+    fn what_contradicts_the_machine_is_named() {
+        let machine = Machine { backing: Backing::Huge2m, memory: Bytes(64 * MIB), ..Machine::new(Accel::Tcg) };
+        let good = Evidence {
+            qemu_version: "7".to_owned(),
+            qemu_binary: String::new(),
+            accel: "tcg",
+            vcpu_threads: vec![3],
+            ram: Ram { kernel_page_kb: 2048, thp_coverage: 0.0, populated: 1.0 },
+        };
+        assert_eq!(good.contradiction(&machine), None);
+        let check =
+            |evidence: Evidence, expected: &str| assert_eq!(evidence.contradiction(&machine).unwrap(), expected);
+        check(Evidence { accel: "kvm", ..good.clone() }, "QEMU runs the guest with kvm, not tcg");
+        check(Evidence { vcpu_threads: vec![], ..good.clone() }, "QEMU has 0 vCPU threads, not 1");
+        let ram = Ram { kernel_page_kb: 4, ..good.ram };
+        check(Evidence { ram, ..good }, "the guest's memory is mapped in pages of 4 kB, not 2048 kB");
+    }
+}
