@@ -20,7 +20,7 @@ pub mod package;
 
 use std::path::PathBuf;
 
-pub use initramfs::{Initramfs, Manifest, Role};
+pub use initramfs::{Initramfs, Role};
 pub use kernel::{Kernel, Source};
 
 /// Why there is nothing to boot.

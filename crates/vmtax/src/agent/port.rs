@@ -12,7 +12,7 @@ use std::{
 pub const NAME: &str = "vmtax.agent";
 
 /// How long the device may take to appear after its module was loaded, and the host's end to be seen open. Emulated, 0.1 s.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The agent's end.

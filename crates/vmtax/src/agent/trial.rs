@@ -56,8 +56,7 @@ mod tests {
         for backing in Backing::ALL {
             let job = Job { probe: Probe::Random, size, stride, backing, threads: 2, seed: 1 };
             let plan = Plan::parse("trial", &text(&job)).unwrap();
-            let [cell] = &plan.cells()[..] else { panic!("one cell") };
-            let read = plan.job(cell).unwrap();
+            let read = plan.job(&plan.cells()[0]).unwrap();
             let setting = setting::Setting::native(backing);
             let expected = vmtax_core::plan::Job { probe: Probe::Random, setting, size, stride, vcpus: 2 };
             assert_eq!(read, expected);

@@ -54,6 +54,12 @@ pub struct BootArgs {
     /// QEMU's name of the board
     #[arg(long, value_name = "NAME", default_value = "q35")]
     pub board: String,
+    /// More words for the kernel's command line
+    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
+    pub append: String,
+    /// QEMU's name of the processor [default: host under KVM, max emulated]
+    #[arg(long, value_name = "NAME")]
+    pub cpu: Option<String>,
     /// One JSON object
     #[arg(long)]
     pub json: bool,

@@ -5,14 +5,15 @@ use std::{process::ExitCode, time::Duration};
 use serde_json::json;
 use vmtax_core::{
     experiment::Finding,
+    host::Host,
     probe::Probe,
     setting::Backing,
-    units::{Bytes, KIB, MIB},
+    units::{Bytes, KIB, MIB, PageSize},
 };
 
 use super::Refusal;
 use crate::{
-    agent::message::{Hello, Job},
+    agent::message::{Got, Hello, Job, Wish},
     cli::{AccelChoice, BootArgs, ImageArgs, ImageCommand, KernelArgs},
     guest::{Accel, Guest, GuestError, Machine, Patience, Timing, evidence::Evidence},
     image::{ImageError, Initramfs, Kernel, Role, Source, package},
@@ -30,6 +31,11 @@ const JOB: Job = Job {
 };
 /// Emulated, the job takes 0.2 s.
 const JOB_PATIENCE: Duration = Duration::from_secs(60);
+
+/// A few huge pages, and transparent ones where they are asked for: to see that a guest can be set.
+fn wish() -> Wish {
+    Wish { pools: vec![(PageSize::Large, 4)], thp: Some("madvise".to_owned()) }
+}
 
 /// Does one of the things about images.
 pub fn run(args: &ImageArgs) -> anyhow::Result<ExitCode> {
@@ -53,11 +59,11 @@ fn kernel(args: &KernelArgs) -> anyhow::Result<ExitCode> {
     let initramfs = Initramfs::build(&kernel, Role::Guest)?;
     let modules = kernel.modules.as_ref().map_or("none".to_owned(), |modules| modules.display().to_string());
     output::print(&format!(
-        "kernel     {}\nimage      {}\nmodules    {modules}\ninitramfs  {:.1} MiB: vmtax, {}\n",
+        "kernel     {}\nimage      {}\nmodules    {modules}\nloaded     {}\ninitramfs  {:.1} MiB\n",
         kernel.release,
         kernel.image.display(),
+        initramfs.manifest.modules.join("\n           "),
         initramfs.bytes.len() as f64 / MIB as f64,
-        initramfs.manifest.modules.join(", "),
     ))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -74,6 +80,8 @@ struct Seen {
     hello: Hello,
     timing: Timing,
     evidence: Evidence,
+    facts: Host,
+    got: Got,
     finding: Finding,
     ending: Duration,
 }
@@ -84,9 +92,11 @@ fn boot(args: &BootArgs) -> anyhow::Result<ExitCode> {
     let machine = |accel| Machine {
         qemu: args.qemu.clone(),
         board: args.board.clone(),
+        cpu: args.cpu.clone(),
         vcpus: args.vcpus,
         memory: args.memory,
         backing: args.host.backing(),
+        append: args.append.clone(),
         ..Machine::new(accel)
     };
     let tried = |accel| tried(machine(accel), &kernel, &initramfs);
@@ -106,50 +116,62 @@ fn boot(args: &BootArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn tried(machine: Machine, kernel: &Kernel, initramfs: &Initramfs) -> Result<Seen, GuestError> {
-    let mut guest = Guest::boot_image(machine, kernel, initramfs, Patience::default())?;
+    let mut guest = Guest::boot(machine, kernel, initramfs, Patience::default())?;
     let evidence = guest.evidence()?;
+    let facts = guest.facts()?;
+    let got = guest.set(wish())?;
     let finding = guest.trial(JOB, JOB_PATIENCE)?;
     let (hello, timing) = (guest.hello().clone(), guest.timing());
-    Ok(Seen { hello, timing, evidence, finding, ending: guest.shut_down()? })
+    Ok(Seen { hello, timing, evidence, facts, got, finding, ending: guest.shut_down()? })
 }
 
 fn text(seen: &Seen) -> String {
-    let Seen { hello, timing, evidence, finding, ending } = seen;
-    let emulated = if evidence.accel == Accel::Tcg.name() { " (emulated: its times mean nothing)" } else { "" };
-    let unloaded = match &hello.unloaded[..] {
-        [] => String::new(),
-        lines => format!("unloaded   {}\n", lines.join("\n           ")),
-    };
-    format!(
-        "kernel     {}\nguest      {} CPUs, {} of memory\nqemu       {}\nexecuted   by {}{emulated}\n\
-         memory     in pages of {} kB on the host, {:.0} % in transparent huge pages\n{unloaded}\
-         boot       {:.1} s: machine {:.1} s, first sign {:.1} s, agent {:.1} s\n\
-         chase      {:.1} ns an access over {} in {} pages\npower off  {:.1} s\n",
-        hello.kernel,
-        hello.cpus,
-        hello.memory,
-        evidence.qemu_version,
-        evidence.accel,
-        evidence.ram.kernel_page_kb,
-        100.0 * evidence.ram.thp_coverage,
-        timing.agent.as_secs_f64(),
-        timing.machine.as_secs_f64(),
-        (timing.sign - timing.machine).as_secs_f64(),
-        (timing.agent - timing.sign).as_secs_f64(),
-        finding.metrics[0].value,
-        JOB.size,
-        JOB.backing.name(),
-        ending.as_secs_f64(),
-    )
+    let Seen { hello, timing, evidence, facts, got, finding, ending } = seen;
+    let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+    let is_emulated = evidence.accel == Accel::Tcg.name();
+    let pools = got.pools.iter().map(|(page, pages)| format!("{pages} pages of {} set aside", page.prose()));
+    let thp = got.thp.iter().map(|word| format!("transparent huge pages {word}"));
+    let mut rows = vec![
+        ("kernel", hello.kernel.clone()),
+        ("cpu", format!("{} × {}", hello.cpus, facts.cpu.brand.as_deref().unwrap_or("unnamed"))),
+        ("memory", hello.memory.to_string()),
+        ("set", pools.chain(thp).collect::<Vec<_>>().join(", ")),
+        ("qemu", evidence.qemu_version.clone()),
+        ("executed", format!("by {}{}", evidence.accel, if is_emulated { ": times mean nothing" } else { "" })),
+        (
+            "stands on",
+            format!(
+                "pages of {} kB on the host, {:.0} % in transparent huge pages",
+                evidence.ram.kernel_page_kb,
+                100.0 * evidence.ram.thp_coverage
+            ),
+        ),
+        (
+            "boot",
+            format!(
+                "{}: machine {}, first sign {}, agent {}",
+                seconds(timing.agent),
+                seconds(timing.machine),
+                seconds(timing.sign - timing.machine),
+                seconds(timing.agent - timing.sign)
+            ),
+        ),
+        ("chase", format!("{:.1} ns an access over {} in 4k pages", finding.metrics[0].value, JOB.size)),
+        ("power off", seconds(*ending)),
+    ];
+    rows.extend(hello.unloaded.iter().map(|line| ("not loaded", line.clone())));
+    rows.iter().map(|(name, value)| format!("{name:<11}{value}\n")).collect()
 }
 
 fn json(seen: &Seen) -> String {
-    let Seen { hello, timing, evidence, finding, ending } = seen;
+    let Seen { hello, timing, evidence, facts, got, finding, ending } = seen;
     let value = json!({
         "schema": 1,
         "hello": hello,
         "evidence": evidence,
         "emulated": evidence.accel == Accel::Tcg.name(),
+        "facts": facts,
+        "set": got,
         "boot_seconds": timing.agent.as_secs_f64(),
         "machine_seconds": timing.machine.as_secs_f64(),
         "sign_seconds": timing.sign.as_secs_f64(),

@@ -31,7 +31,7 @@ use crate::{
         init::Mode,
         message::{Ask, Got, Hello, Job, Say, Wish},
     },
-    image::{Initramfs, Kernel, Role},
+    image::{Initramfs, Kernel},
 };
 
 /// How often a guest that boots is looked at.
@@ -84,14 +84,8 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Boots `kernel` on `machine`, with an initramfs for `role`.
-    pub fn boot(machine: Machine, kernel: &Kernel, role: Role, patience: Patience) -> Result<Guest, GuestError> {
-        let initramfs = Initramfs::build(kernel, role)?;
-        Guest::boot_image(machine, kernel, &initramfs, patience)
-    }
-
-    /// Boots `kernel` with an initramfs that is made already.
-    pub fn boot_image(
+    /// Boots `kernel` on `machine`, with an initramfs that was made for it.
+    pub fn boot(
         machine: Machine,
         kernel: &Kernel,
         initramfs: &Initramfs,
@@ -109,8 +103,11 @@ impl Guest {
             Door::at(&path).map_err(|e| GuestError::host(format!("listen at {}", path.display()), e))
         });
         let (qmp, console, agent) = (qmp?, console?, agent?);
-        let load =
-            Load { kernel: kernel.image.clone(), initrd: INITRD.into(), command_line: command_line(Mode::Agent) };
+        let load = Load {
+            kernel: kernel.image.clone(),
+            initrd: INITRD.into(),
+            command_line: command_line(Mode::Agent, &machine.append),
+        };
         let thp = match machine.backing {
             Backing::Small => ThpRule::Never,
             Backing::Thp | Backing::Huge2m | Backing::Huge1g => ThpRule::Host,
@@ -143,11 +140,6 @@ impl Guest {
     /// How long the boot took.
     pub fn timing(&self) -> Timing {
         self.timing
-    }
-
-    /// QEMU's process.
-    pub fn pid(&self) -> u32 {
-        self.pid
     }
 
     /// What it is seen from inside.
@@ -217,8 +209,12 @@ fn greet(talk: &mut Talk, initramfs: &Initramfs, patience: Duration) -> Result<H
     Ok(hello)
 }
 
-/// QEMU's own end, in its words.
+/// QEMU's own end, in its words. It has ended, or is about to.
 fn ended(keeper: &Keeper) -> GuestError {
+    let begun = Instant::now();
+    while keeper.ended().is_none() && begun.elapsed() < Duration::from_secs(5) {
+        thread::sleep(PAUSE);
+    }
     keeper.stderr().settle();
     let reason = keeper.stderr().tail().0.join("; ");
     let status = keeper.ended().unwrap_or_else(|| "no status".to_owned());
@@ -240,8 +236,9 @@ fn wait_for_sign(machine: &Machine, keeper: &Keeper, console: &Console, patience
 }
 
 /// What the kernel is told: a console, nobody to wait for after a panic, and what init is to do.
-fn command_line(mode: Mode) -> String {
-    format!("console=ttyS0 panic=-1 {}", mode.parameter())
+fn command_line(mode: Mode, more: &str) -> String {
+    let words = ["console=ttyS0", "panic=-1", mode.parameter()];
+    words.into_iter().chain(Some(more).filter(|more| !more.is_empty())).collect::<Vec<_>>().join(" ")
 }
 
 /// The program by its absolute path.

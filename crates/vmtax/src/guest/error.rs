@@ -34,7 +34,7 @@ pub enum GuestError {
         reason: String,
     },
     /// Nothing on the console.
-    #[error("the guest gave no sign of life under {} within {} s", .accel.name(), .after.as_secs())]
+    #[error("the guest gave no sign of life under {} within {} s", .accel.name(), .after.as_secs_f64())]
     NoSign {
         /// What executes it.
         accel: Accel,
@@ -42,7 +42,7 @@ pub enum GuestError {
         after: Duration,
     },
     /// It said nothing in time.
-    #[error("the guest did not answer {asked} within {} s{console}", .after.as_secs())]
+    #[error("the guest did not answer {asked} within {} s{console}", .after.as_secs_f64())]
     Silent {
         /// What was asked.
         asked: &'static str,
@@ -150,7 +150,7 @@ fn console_remedy(console: &Tail) -> Option<String> {
     if says("no virtio-serial port") {
         return Some("a kernel with virtio: vmtax image kernel, or name its modules: --modules DIR".to_owned());
     }
-    if says("No working init") || says("Failed to execute /init") || says("unable to mount root fs") {
+    if says("No working init") || says("Failed to execute /init") || says("nable to mount root fs") {
         return Some(
             "the kernel did not take the initramfs: it needs CONFIG_BLK_DEV_INITRD, and 64-bit ELF".to_owned(),
         );

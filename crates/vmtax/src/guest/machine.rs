@@ -59,6 +59,7 @@ impl Accel {
 
 /// Who moves packets between the guest and its tap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(test), expect(dead_code, reason = "levels of factors that plans do not vary yet"))]
 pub enum Vhost {
     /// A thread of the host's kernel.
     On,
@@ -68,6 +69,7 @@ pub enum Vhost {
 
 /// A network card.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(test), expect(dead_code, reason = "levels of factors that plans do not vary yet"))]
 pub enum Net {
     /// To nowhere but QEMU itself; needs no right.
     User,
@@ -82,6 +84,7 @@ pub enum Net {
 
 /// May it be written to?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(test), expect(dead_code, reason = "levels of factors that plans do not vary yet"))]
 pub enum Access {
     /// No.
     ReadOnly,
@@ -119,6 +122,8 @@ pub struct Machine {
     pub net: Option<Net>,
     /// Its disks.
     pub disks: Vec<Disk>,
+    /// Further words for the kernel's command line, after all others.
+    pub append: String,
     /// Further words for QEMU, after all others.
     pub extra: Vec<String>,
 }
@@ -147,6 +152,7 @@ impl Machine {
             backing: Backing::Thp,
             net: None,
             disks: Vec::new(),
+            append: String::new(),
             extra: Vec::new(),
         }
     }

@@ -2,7 +2,11 @@
 //!
 //! A crate of generated types for all of QMP costs more build time than the four questions asked here.
 
-use std::{os::unix::net::UnixStream, time::Duration};
+use std::{
+    io::{self, ErrorKind, Write},
+    os::unix::net::UnixStream,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
@@ -26,22 +30,31 @@ impl Qmp {
         if greeting.get("QMP").is_none() {
             return Err(broken(&greeting));
         }
-        qmp.ask("qmp_capabilities")?;
-        Ok(Some(qmp))
+        let negotiated = qmp.say("qmp_capabilities")?;
+        Ok(negotiated.map(|_| qmp))
     }
 
     /// What a command without arguments returns.
     pub fn ask(&mut self, command: &str) -> Result<Value, GuestError> {
+        let gone = || GuestError::host(format!("ask QEMU ({command})"), ErrorKind::UnexpectedEof.into());
+        self.say(command)?.ok_or_else(gone)
+    }
+
+    /// As [`Qmp::ask`]; none where QEMU hangs up.
+    fn say(&mut self, command: &str) -> Result<Option<Value>, GuestError> {
         let failed = |e| GuestError::host(format!("ask QEMU ({command})"), e);
         let line = format!("{}\n", json!({ "execute": command }));
-        std::io::Write::write_all(&mut Until::new(&self.stream, PATIENCE), line.as_bytes()).map_err(failed)?;
+        match Until::new(&self.stream, PATIENCE).write_all(line.as_bytes()) {
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => return Ok(None),
+            written => written.map_err(failed)?,
+        }
         loop {
-            let mut said = self.hear(PATIENCE)?.ok_or_else(|| failed(std::io::ErrorKind::UnexpectedEof.into()))?;
+            let Some(mut said) = self.hear(PATIENCE)? else { return Ok(None) };
             if let Some(answer) = said.get_mut("return") {
-                return Ok(answer.take());
+                return Ok(Some(answer.take()));
             }
             if let Some(error) = said.pointer("/error/desc").and_then(Value::as_str) {
-                return Err(failed(std::io::Error::other(error.to_owned())));
+                return Err(failed(io::Error::other(error.to_owned())));
             }
             if said.get("event").is_none() {
                 return Err(broken(&said));
@@ -51,8 +64,12 @@ impl Qmp {
 
     fn hear(&mut self, patience: Duration) -> Result<Option<Value>, GuestError> {
         let failed = |e| GuestError::host("hear from QEMU", e);
-        let Some(line) = self.lines.next(&mut Until::new(&self.stream, patience)).map_err(failed)? else {
-            return Ok(None);
+        let line = match self.lines.next(&mut Until::new(&self.stream, patience)) {
+            Ok(Some(line)) => line,
+            Ok(None) => return Ok(None),
+            // So ends a QEMU that dies with a question unread.
+            Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(None),
+            Err(e) => return Err(failed(e)),
         };
         serde_json::from_str(&line).map(Some).map_err(|e| failed(e.into()))
     }
@@ -60,13 +77,13 @@ impl Qmp {
 
 fn broken(said: &Value) -> GuestError {
     let said: String = said.to_string().chars().take(100).collect();
-    GuestError::host("talk to QEMU", std::io::Error::other(format!("it said {said}")))
+    GuestError::host("talk to QEMU", io::Error::other(format!("it said {said}")))
 }
 
 #[cfg(test)]
 mod tests {
     use std::{
-        io::{BufRead, BufReader, Write},
+        io::{BufRead, BufReader},
         thread,
     };
 

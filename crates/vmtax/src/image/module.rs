@@ -18,7 +18,6 @@ const LARGEST: u64 = 128 << 20;
 /// The modules of one kernel.
 #[derive(Debug)]
 pub struct Modules {
-    directory: PathBuf,
     /// By name, with `_` for `-`, as the kernel compares them.
     files: BTreeMap<String, PathBuf>,
     built_in: BTreeSet<String>,
@@ -40,12 +39,7 @@ impl Modules {
         collect(directory, &mut files).map_err(|e| ImageError::file("read", directory, e))?;
         let list = fs::read_to_string(directory.join("modules.builtin")).unwrap_or_default();
         let built_in = list.lines().filter_map(|line| name(Path::new(line))).collect();
-        Ok(Modules { directory: directory.to_owned(), files, built_in })
-    }
-
-    /// Where they are.
-    pub fn directory(&self) -> &Path {
-        &self.directory
+        Ok(Modules { files, built_in })
     }
 
     /// Whether the kernel has a module, built in or as a file.
