@@ -1,5 +1,7 @@
 //! Real guests: booted, asked, and gone afterwards, whatever happens to them or to vmtax.
 
+#![allow(clippy::unwrap_used, reason = "a test, whose helpers clippy takes for the program")]
+
 mod host;
 
 use std::{

@@ -31,7 +31,7 @@ pub fn dispatch() -> Option<ExitCode> {
     if env::args_os().nth(1)? != OsStr::new(ARGUMENT) {
         return None;
     }
-    let served = Port::open().map_err(anyhow::Error::from).and_then(|port| serve(port));
+    let served = Port::open().map_err(anyhow::Error::from).and_then(serve);
     Some(match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

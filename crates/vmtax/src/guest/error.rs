@@ -116,7 +116,8 @@ impl GuestError {
         }
     }
 
-    pub(super) fn host(operation: impl Into<String>, source: io::Error) -> GuestError {
+    /// An error of this host: what was tried, and why not.
+    pub fn host(operation: impl Into<String>, source: io::Error) -> GuestError {
         GuestError::Host { operation: operation.into(), source }
     }
 }

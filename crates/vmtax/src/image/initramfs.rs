@@ -129,4 +129,12 @@ mod tests {
         assert_eq!(one.manifest.init, hexadecimal(&Sha256::digest(b"program")));
         assert_ne!(one.bytes, Initramfs::of(b"another", vec![module()]).bytes);
     }
+
+    #[test]
+    fn a_host_is_a_guest_with_kvm() {
+        let (guest, host) = (Role::Guest, Role::Host);
+        assert_eq!(guest.needed(), host.needed());
+        assert!(guest.useful().iter().all(|module| host.useful().contains(module)));
+        assert!(host.useful().contains(&"kvm_amd"));
+    }
 }
