@@ -8,8 +8,8 @@
 //!   manifest what the init has to load, and who it is                          ┘
 //! ```
 //!
-//! The initramfs is not compressed: under emulation the guest would need longer to inflate it (1.6 s for 10 MB) than QEMU
-//! needs to hand it over (some 20 ms, by DMA).
+//! The initramfs is not compressed: 8 MB are unpacked in 0.1 s by an emulated guest, in 0.3 s from gzip and in 0.9 s from xz (2 busy
+//! CPUs), and QEMU hands them over by DMA.
 
 pub mod cpio;
 pub mod elf;

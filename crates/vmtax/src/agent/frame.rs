@@ -6,7 +6,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-/// Bytes in a frame at most. Facts of a large host are some 100 KiB.
+/// Bytes in a frame at most. Findings and facts take some KiB.
 pub const LIMIT: usize = 16 << 20;
 /// The least by which the buffer grows.
 const STEP: usize = 64 << 10;

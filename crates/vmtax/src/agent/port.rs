@@ -11,7 +11,7 @@ use std::{
 /// The name of the virtio-serial port.
 pub const NAME: &str = "vmtax.agent";
 
-/// How long the device may take to appear after its module was loaded, and the host's end to be seen open. Emulated, 0.1 s.
+/// How long the device may take to appear after its module was loaded, and the host's end to be seen open.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 

@@ -29,7 +29,7 @@ const JOB: Job = Job {
     threads: 1,
     seed: 1,
 };
-/// Emulated, the job takes 0.2 s.
+/// Far more than it takes emulated.
 const JOB_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A few huge pages, and transparent ones where they are asked for: to see that a guest can be set.

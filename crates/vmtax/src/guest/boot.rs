@@ -3,7 +3,7 @@
 //! Booting passes four gates, each with its own patience, so that a message can say which one was not reached: QEMU has
 //! made the machine (QMP greets), the kernel has written to the console, the agent has said hello, and it is ours.
 //! A kernel that never writes is how KVM in software shows: its vCPU runs, one emulated instruction after another, and the
-//! decompressor alone would take hours.
+//! kernel's decompressor alone would take minutes.
 
 use std::{
     env, fs,
@@ -19,7 +19,7 @@ use super::{
     GuestError, Machine,
     console::Console,
     directory,
-    evidence::Evidence,
+    evidence::{self, Evidence},
     keeper::{Keeper, Order, ThpRule},
     machine::{AGENT, CONSOLE, INITRD, Load, QMP},
     qmp::Qmp,
@@ -42,7 +42,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub struct Patience {
     /// From QEMU's start to a machine with its memory populated; a second for each GiB comes on top.
     pub machine: Duration,
-    /// From there to the first byte on the console. Emulated, that is 1 s; in an emulated host, 8 s.
+    /// From there to the first byte on the console. Emulated, that is 1 s.
     pub sign: Duration,
     /// From there to the agent's hello.
     pub agent: Duration,
@@ -121,9 +121,12 @@ impl Guest {
             entered.map_err(|e| GuestError::host("wait for QEMU to connect", e))?.ok_or_else(|| ended(&keeper))
         });
         let (qmp, console, agent) = (qmp?, Console::follow(console?), agent?);
-        let qmp = Qmp::greet(qmp, machine_patience)?.ok_or_else(|| ended(&keeper))?;
+        let mut qmp = Qmp::greet(qmp, machine_patience)?.ok_or_else(|| ended(&keeper))?;
         let made = begun.elapsed();
-        wait_for_sign(&machine, &keeper, &console, patience.sign)?;
+        if let Sign::None = wait_for_sign(&keeper, &console, patience.sign)? {
+            let emulated = evidence::emulated_instructions(&mut qmp);
+            return Err(GuestError::NoSign { accel: machine.accel, after: patience.sign, emulated });
+        }
         let sign = begun.elapsed();
 
         let mut talk = Talk::new(agent, console);
@@ -221,18 +224,24 @@ fn ended(keeper: &Keeper) -> GuestError {
     GuestError::Qemu { status, reason: if reason.is_empty() { "it said nothing".to_owned() } else { reason } }
 }
 
-fn wait_for_sign(machine: &Machine, keeper: &Keeper, console: &Console, patience: Duration) -> Result<(), GuestError> {
+/// Whether a guest has written to its console.
+enum Sign {
+    Seen,
+    None,
+}
+
+fn wait_for_sign(keeper: &Keeper, console: &Console, patience: Duration) -> Result<Sign, GuestError> {
     let begun = Instant::now();
     while !console.has_spoken() {
         if keeper.ended().is_some() {
             return Err(ended(keeper));
         }
         if begun.elapsed() > patience {
-            return Err(GuestError::NoSign { accel: machine.accel, after: patience });
+            return Ok(Sign::None);
         }
         thread::sleep(PAUSE);
     }
-    Ok(())
+    Ok(Sign::Seen)
 }
 
 /// What the kernel is told: a console, nobody to wait for after a panic, and what init is to do.

@@ -34,12 +34,14 @@ pub enum GuestError {
         reason: String,
     },
     /// Nothing on the console.
-    #[error("the guest gave no sign of life under {} within {} s", .accel.name(), .after.as_secs_f64())]
+    #[error("the guest gave no sign of life under {} within {} s{}", .accel.name(), .after.as_secs_f64(), emulation(.emulated))]
     NoSign {
         /// What executes it.
         accel: Accel,
         /// How long it was waited for.
         after: Duration,
+        /// Instructions that KVM has executed in software meanwhile, where it counts them.
+        emulated: Option<u64>,
     },
     /// It said nothing in time.
     #[error("the guest did not answer {asked} within {} s{console}", .after.as_secs_f64())]
@@ -81,6 +83,12 @@ impl std::fmt::Display for Tail {
             }
         }
     }
+}
+
+/// KVM in software executes a kernel's instructions one by one, some thousand a second.
+fn emulation(instructions: &Option<u64>) -> String {
+    let text = |n: &u64| format!("; KVM executed {n} instructions for it, in software");
+    instructions.as_ref().filter(|n| **n > 0).map(text).unwrap_or_default()
 }
 
 impl GuestError {

@@ -3,9 +3,9 @@
 use std::{fs, path::PathBuf};
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use vmtax_core::units::Bytes;
+use vmtax_core::{trial::KvmCounts, units::Bytes};
 use vmtax_machine::backing::Ground;
 
 use super::{Accel, GuestError, Machine, qmp::Qmp};
@@ -24,6 +24,8 @@ pub struct Evidence {
     pub vcpu_threads: Vec<u32>,
     /// What the guest's memory stands on (`/proc/PID/smaps`).
     pub ram: Ram,
+    /// KVM's counters (`query-stats`); none when emulated, and before QEMU 7.1.
+    pub kvm: Option<KvmCounts>,
 }
 
 /// The mapping that is a guest's memory.
@@ -51,6 +53,7 @@ impl Evidence {
             accel: if is_kvm { Accel::Kvm } else { Accel::Tcg }.name(),
             vcpu_threads: threads(&cpus),
             ram: ram(pid, machine.memory)?,
+            kvm: if is_kvm { counts(qmp) } else { None },
         })
     }
 
@@ -92,6 +95,35 @@ fn threads(cpus: &Value) -> Vec<u32> {
     cpus.into_iter().map(|(_, thread)| thread).collect()
 }
 
+/// KVM's counters now. Which faults came in the steady state is known only to who asks twice.
+fn counts(qmp: &mut Qmp) -> Option<KvmCounts> {
+    let mut ask = |target: &str| qmp.ask_with("query-stats", json!({ "target": target })).ok();
+    let (vm, vcpus) = (ask("vm")?, ask("vcpu")?);
+    Some(KvmCounts {
+        pages_4k: sum(&vm, "pages_4k")?,
+        pages_2m: sum(&vm, "pages_2m")?,
+        pages_1g: sum(&vm, "pages_1g")?,
+        faults: sum(&vcpus, "pf_taken")?,
+        exits: sum(&vcpus, "exits")?,
+        steady_faults: 0,
+        nx_lpage_splits: sum(&vm, "nx_lpage_splits"),
+    })
+}
+
+/// Instructions that KVM has executed in software for the guest; none when emulated by QEMU, and before QEMU 7.1.
+pub fn emulated_instructions(qmp: &mut Qmp) -> Option<u64> {
+    let vcpus = qmp.ask_with("query-stats", json!({ "target": "vcpu" })).ok()?;
+    sum(&vcpus, "insn_emulation")
+}
+
+/// A counter of KVM's, all objects of the answer together; none if no object has it.
+fn sum(answer: &Value, name: &str) -> Option<u64> {
+    let objects = answer.as_array().into_iter().flatten().filter(|object| object["provider"] == "kvm");
+    let counters = objects.filter_map(|object| object["stats"].as_array()).flatten();
+    let values = counters.filter(|counter| counter["name"] == name).filter_map(|counter| counter["value"].as_u64());
+    values.reduce(|sum, value| sum + value)
+}
+
 fn ram(pid: u32, memory: Bytes) -> Result<Ram, GuestError> {
     let failed = |e| GuestError::host(format!("read /proc/{pid}/smaps"), e);
     let missing = || std::io::Error::other(format!("no mapping of {memory} is there"));
@@ -104,7 +136,6 @@ fn ram(pid: u32, memory: Bytes) -> Result<Ram, GuestError> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
     use vmtax_core::{setting::Backing, units::MIB};
 
     use super::*;
@@ -118,6 +149,15 @@ mod tests {
     }
 
     #[test]
+    fn counters_of_all_vcpus_are_summed() {
+        let vcpu = |faults| json!({"provider": "kvm", "stats": [{"name": "pf_taken", "value": faults}]});
+        let answer = json!([vcpu(3), {"provider": "other", "stats": [{"name": "pf_taken", "value": 9}]}, vcpu(4)]);
+        assert_eq!(sum(&answer, "pf_taken"), Some(7));
+        assert_eq!(sum(&answer, "pages_4k"), None);
+        assert_eq!(sum(&json!({}), "pages_4k"), None);
+    }
+
+    #[test]
     fn what_contradicts_the_machine_is_named() {
         let machine = Machine { backing: Backing::Huge2m, memory: Bytes(64 * MIB), ..Machine::new(Accel::Tcg) };
         let good = Evidence {
@@ -126,6 +166,7 @@ mod tests {
             accel: "tcg",
             vcpu_threads: vec![3],
             ram: Ram { kernel_page_kb: 2048, thp_coverage: 0.0, populated: 1.0 },
+            kvm: None,
         };
         assert_eq!(good.contradiction(&machine), None);
         let check =

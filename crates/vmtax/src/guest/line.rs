@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-/// Bytes in a line at most. QMP's longest answers here are some 100 KiB.
+/// Bytes in a line at most. The longest here are the counters of many vCPUs, 3 KiB each.
 const LONGEST: usize = 4 << 20;
 
 /// What came and is not yet a line.

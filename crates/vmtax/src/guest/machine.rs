@@ -11,6 +11,8 @@
 //! | `thp` | anonymous, as QEMU advises it | |
 //! | `2m`, `1g` | memfd from the pool | needs no mount of hugetlbfs |
 //!
+//! The board is q35: a microvm would boot sooner, but emulated it has no timer that Debian's kernel can calibrate by, and stops.
+//!
 //! All of it is populated before the guest starts, never merged with other guests' memory, and left out of core dumps.
 
 use std::path::{Path, PathBuf};

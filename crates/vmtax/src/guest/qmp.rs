@@ -30,20 +30,25 @@ impl Qmp {
         if greeting.get("QMP").is_none() {
             return Err(broken(&greeting));
         }
-        let negotiated = qmp.say("qmp_capabilities")?;
+        let negotiated = qmp.say("qmp_capabilities", json!({}))?;
         Ok(negotiated.map(|_| qmp))
     }
 
     /// What a command without arguments returns.
     pub fn ask(&mut self, command: &str) -> Result<Value, GuestError> {
-        let gone = || GuestError::host(format!("ask QEMU ({command})"), ErrorKind::UnexpectedEof.into());
-        self.say(command)?.ok_or_else(gone)
+        self.ask_with(command, json!({}))
     }
 
-    /// As [`Qmp::ask`]; none where QEMU hangs up.
-    fn say(&mut self, command: &str) -> Result<Option<Value>, GuestError> {
+    /// What a command returns.
+    pub fn ask_with(&mut self, command: &str, arguments: Value) -> Result<Value, GuestError> {
+        let gone = || GuestError::host(format!("ask QEMU ({command})"), ErrorKind::UnexpectedEof.into());
+        self.say(command, arguments)?.ok_or_else(gone)
+    }
+
+    /// As [`Qmp::ask_with`]; none where QEMU hangs up.
+    fn say(&mut self, command: &str, arguments: Value) -> Result<Option<Value>, GuestError> {
         let failed = |e| GuestError::host(format!("ask QEMU ({command})"), e);
-        let line = format!("{}\n", json!({ "execute": command }));
+        let line = format!("{}\n", json!({ "execute": command, "arguments": arguments }));
         match Until::new(&self.stream, PATIENCE).write_all(line.as_bytes()) {
             Err(e) if e.kind() == ErrorKind::BrokenPipe => return Ok(None),
             written => written.map_err(failed)?,
