@@ -53,12 +53,13 @@ fn a_guest_boots_answers_measures_and_powers_off() {
         return;
     }
     let place = place();
-    let seen = Ran::of(boot(place.path(), "--vcpus 2 --memory 256M --host 4k --json").output().unwrap()).json();
+    let seen = Ran::of(boot(place.path(), "--vcpus 2 --pin 0 --memory 256M --host 4k --json").output().unwrap()).json();
     assert_eq!(seen["hello"]["cpus"], 2, "{seen}");
     assert_eq!(seen["hello"]["unloaded"].as_array().map(Vec::len), Some(0), "{seen}");
     assert_eq!(seen["evidence"]["accel"], "tcg");
     assert_eq!(seen["emulated"], true);
     assert_eq!(seen["evidence"]["vcpu_threads"].as_array().unwrap().len(), 2);
+    assert_eq!(seen["evidence"]["vcpu_places"], serde_json::json!(["0", "0"]));
     assert_eq!(seen["evidence"]["qemu_binary"].as_str().unwrap().len(), 64);
     assert_eq!(seen["evidence"]["ram"]["kernel_page_kb"], 4);
     assert_eq!(seen["evidence"]["ram"]["thp_coverage"], 0.0, "4k memory is in no huge page");

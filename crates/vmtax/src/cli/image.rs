@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use vmtax_core::units::Bytes;
 
-use super::HostLevel;
+use super::{HostLevel, value};
 
 #[derive(Debug, Args)]
 pub struct ImageArgs {
@@ -42,6 +42,9 @@ pub struct BootArgs {
     /// Its processors
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub vcpus: u32,
+    /// CPUs of this host to bind them to, in order and over again
+    #[arg(long, value_name = "CPUS", value_delimiter = ',', value_parser = value::cpu)]
+    pub pin: Vec<usize>,
     /// Its memory
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub memory: Bytes,

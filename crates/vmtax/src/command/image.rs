@@ -99,7 +99,7 @@ fn boot(args: &BootArgs) -> anyhow::Result<ExitCode> {
         append: args.append.clone(),
         ..Machine::new(accel)
     };
-    let tried = |accel| tried(machine(accel), &kernel, &initramfs);
+    let tried = |accel| tried(machine(accel), &args.pin, &kernel, &initramfs);
     let seen = match args.accel {
         AccelChoice::Kvm => tried(Accel::Kvm)?,
         AccelChoice::Tcg => tried(Accel::Tcg)?,
@@ -115,8 +115,9 @@ fn boot(args: &BootArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn tried(machine: Machine, kernel: &Kernel, initramfs: &Initramfs) -> Result<Seen, GuestError> {
+fn tried(machine: Machine, pin: &[usize], kernel: &Kernel, initramfs: &Initramfs) -> Result<Seen, GuestError> {
     let mut guest = Guest::boot(machine, kernel, initramfs, Patience::default())?;
+    guest.pin(pin)?;
     let evidence = guest.evidence()?;
     let facts = guest.facts()?;
     let got = guest.set(wish())?;

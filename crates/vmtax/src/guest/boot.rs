@@ -13,6 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::{
+    process::Pid,
+    thread::{CpuSet, sched_setaffinity},
+};
 use vmtax_core::{experiment::Finding, host::Host, setting::Backing, units::GIB};
 
 use super::{
@@ -169,12 +173,26 @@ impl Guest {
         }
     }
 
+    /// Binds each vCPU to one of these CPUs of the host, in order and over again. That it holds is for [`Guest::evidence`] to say.
+    pub fn pin(&mut self, cpus: &[usize]) -> Result<(), GuestError> {
+        for (thread, &cpu) in evidence::vcpus(&mut self.qmp)?.into_iter().zip(cpus.iter().cycle()) {
+            let mut set = CpuSet::new();
+            if cpu >= CpuSet::MAX_CPU {
+                return Err(GuestError::Machine(format!("no host has a CPU {cpu}")));
+            }
+            set.set(cpu);
+            let bound = sched_setaffinity(Pid::from_raw(thread as i32), &set);
+            bound.map_err(|e| GuestError::host(format!("bind a vCPU to CPU {cpu}"), e.into()))?;
+        }
+        Ok(())
+    }
+
     /// What is observed of it from outside. One that contradicts the machine is an error.
     pub fn evidence(&mut self) -> Result<Evidence, GuestError> {
         let evidence = Evidence::observe(&mut self.qmp, self.pid, &self.machine)?;
         match evidence.contradiction(&self.machine) {
             None => Ok(evidence),
-            Some(contradiction) => Err(GuestError::Machine(contradiction)),
+            Some(contradiction) => Err(GuestError::Contradiction(contradiction)),
         }
     }
 

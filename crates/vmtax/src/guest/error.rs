@@ -14,6 +14,9 @@ pub enum GuestError {
     /// A machine that cannot be.
     #[error("cannot make the guest: {0}")]
     Machine(String),
+    /// What was observed of it contradicts the machine that was asked for.
+    #[error("the guest is not as asked for: {0}")]
+    Contradiction(String),
     /// No QEMU.
     #[error("cannot start a guest: there is no {}", .0.display())]
     NoQemu(PathBuf),
@@ -96,7 +99,11 @@ impl GuestError {
     pub fn remedy(&self) -> Option<String> {
         match self {
             GuestError::Image(error) => error.remedy(),
-            GuestError::Machine(_) | GuestError::Host { .. } | GuestError::Protocol(_) | GuestError::Refused(_) => None,
+            GuestError::Machine(_)
+            | GuestError::Contradiction(_)
+            | GuestError::Host { .. }
+            | GuestError::Protocol(_)
+            | GuestError::Refused(_) => None,
             GuestError::NoQemu(_) => Some("sudo apt-get install qemu-system-x86, or name one: --qemu FILE".to_owned()),
             GuestError::Qemu { reason, .. } => qemu_remedy(reason),
             GuestError::NoSign { accel: Accel::Kvm, .. } => Some(
@@ -117,6 +124,7 @@ impl GuestError {
             GuestError::Image(_) | GuestError::Machine(_) | GuestError::NoQemu(_) => true,
             GuestError::Qemu { .. } | GuestError::NoSign { .. } => true,
             GuestError::Host { .. }
+            | GuestError::Contradiction(_)
             | GuestError::Silent { .. }
             | GuestError::Died { .. }
             | GuestError::Protocol(_)
@@ -191,5 +199,8 @@ mod tests {
         check("qemu: could not load PC BIOS 'bios-256k.bin'", "seabios");
         check("Could not access KVM kernel module: Permission denied", "tcg");
         check("error: failed to set MSR 0x10a to 0x0", "tcg");
+        check("could not configure /dev/net/tun (tap0): Operation not permitted", "tuntap");
+        check("unable to map backing store for guest RAM: Cannot allocate memory", "pool");
+        check("Property 'pc-q35-5.2-machine.memory-backend' not found", "newer QEMU");
     }
 }

@@ -22,6 +22,8 @@ pub struct Evidence {
     pub accel: &'static str,
     /// Threads of the vCPUs, by vCPU (`query-cpus-fast`).
     pub vcpu_threads: Vec<u32>,
+    /// CPUs of the host on which each may run, such as `0-3` (`Cpus_allowed_list`).
+    pub vcpu_places: Vec<String>,
     /// What the guest's memory stands on (`/proc/PID/smaps`).
     pub ram: Ram,
     /// KVM's counters (`query-stats`); none when emulated, and before QEMU 7.1.
@@ -44,14 +46,16 @@ impl Evidence {
     pub fn observe(qmp: &mut Qmp, pid: u32, machine: &Machine) -> Result<Evidence, GuestError> {
         let version = qmp.ask("query-version")?;
         let is_kvm = qmp.ask("query-kvm")?["enabled"] == true;
-        let cpus = qmp.ask("query-cpus-fast")?;
+        let vcpu_threads = vcpus(qmp)?;
+        let vcpu_places = vcpu_threads.iter().map(|thread| place(pid, *thread)).collect::<Result<_, _>>()?;
         let program = PathBuf::from(format!("/proc/{pid}/exe"));
         let bytes = fs::read(&program).map_err(|e| GuestError::host(format!("read {}", program.display()), e))?;
         Ok(Evidence {
             qemu_version: version_text(&version),
             qemu_binary: hexadecimal(&Sha256::digest(bytes)),
             accel: if is_kvm { Accel::Kvm } else { Accel::Tcg }.name(),
-            vcpu_threads: threads(&cpus),
+            vcpu_threads,
+            vcpu_places,
             ram: ram(pid, machine.memory)?,
             kvm: if is_kvm { counts(qmp) } else { None },
         })
@@ -82,6 +86,18 @@ fn version_text(version: &Value) -> String {
     let part = |name: &str| version["qemu"][name].as_u64().unwrap_or(0);
     let package = version["package"].as_str().unwrap_or_default();
     format!("{}.{}.{} {package}", part("major"), part("minor"), part("micro")).trim_end().to_owned()
+}
+
+/// Threads of the vCPUs, by vCPU.
+pub fn vcpus(qmp: &mut Qmp) -> Result<Vec<u32>, GuestError> {
+    Ok(threads(&qmp.ask("query-cpus-fast")?))
+}
+
+fn place(pid: u32, thread: u32) -> Result<String, GuestError> {
+    let path = format!("/proc/{pid}/task/{thread}/status");
+    let status = fs::read_to_string(&path).map_err(|e| GuestError::host(format!("read {path}"), e))?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    Ok(list.unwrap_or_default().trim().to_owned())
 }
 
 fn threads(cpus: &Value) -> Vec<u32> {
@@ -165,6 +181,7 @@ mod tests {
             qemu_binary: String::new(),
             accel: "tcg",
             vcpu_threads: vec![3],
+            vcpu_places: vec!["0-1".to_owned()],
             ram: Ram { kernel_page_kb: 2048, thp_coverage: 0.0, populated: 1.0 },
             kvm: None,
         };
