@@ -88,6 +88,21 @@ fn a_guest_that_panics_is_told_with_the_end_of_its_console() {
 }
 
 #[test]
+fn a_kernel_without_virtio_is_told_by_what_its_agent_said() {
+    let Some(kernel) = kernel() else { return };
+    let place = place();
+    // Its modules are said to be built in, and are not.
+    let empty = tempfile::tempdir().unwrap();
+    fs::write(empty.path().join("modules.builtin"), "virtio_pci.ko\nvirtio_console.ko\n").unwrap();
+    let arguments = format!("--kernel {kernel} --modules {}", empty.path().display());
+    let ran = Ran::of(boot(place.path(), &arguments).output().unwrap());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("| vmtax agent: no virtio-serial port is named vmtax.agent"), "{ran:?}");
+    assert!(ran.stderr.contains("help: a kernel with virtio"), "{ran:?}");
+    assert!(is_empty(place.path()));
+}
+
+#[test]
 fn what_is_missing_is_named_with_the_way_out() {
     let Some(kernel) = kernel() else { return };
     let place = place();
