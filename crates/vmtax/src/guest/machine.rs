@@ -3,6 +3,8 @@
 //! Everything is said: no defaults of QEMU, of its configuration files or of a distribution decide anything. Paths of our own
 //! are relative to the private directory in which QEMU runs, so the words depend on nothing but the machine.
 //!
+//! The board is q35: a microvm would boot sooner, but emulated it has no timer that Debian's kernel can calibrate by, and stops.
+//!
 //! Host memory by backing:
 //!
 //! | backing | how | why so |
@@ -10,8 +12,6 @@
 //! | `4k` | anonymous; transparent huge pages ruled out for the process before QEMU starts | QEMU advises its memory to be huge, with no option against it; memory of memfd would be another kind than `thp`'s |
 //! | `thp` | anonymous, as QEMU advises it | |
 //! | `2m`, `1g` | memfd from the pool | needs no mount of hugetlbfs |
-//!
-//! The board is q35: a microvm would boot sooner, but emulated it has no timer that Debian's kernel can calibrate by, and stops.
 //!
 //! All of it is populated before the guest starts, never merged with other guests' memory, and left out of core dumps.
 
