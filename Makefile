@@ -18,7 +18,7 @@ bench:
 
 # What the tests need beside a Rust toolchain: a C compiler and the tools below. Installed where that is possible without
 # asking, else named.
-TOOLS := cc:gcc unshare:util-linux setpriv:util-linux
+TOOLS := cc:gcc unshare:util-linux setpriv:util-linux qemu-system-x86_64:qemu-system-x86
 install-tools:
 	@missing=""; \
 	for tool in $(TOOLS); do command -v $${tool%%:*} >/dev/null 2>&1 || missing="$$missing $${tool##*:}"; done; \

@@ -12,6 +12,7 @@
 
 mod error;
 mod foundation;
+mod ground;
 mod reservation;
 mod standing;
 
@@ -24,6 +25,7 @@ use vmtax_core::{
 
 pub use error::BackingError;
 pub use foundation::Foundation;
+pub use ground::Ground;
 use reservation::Reservation;
 pub use standing::{Standing, Usage};
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 mod huge;
+mod image;
 mod level;
 mod matrix;
 mod run;
@@ -13,6 +14,7 @@ mod touch;
 mod value;
 
 pub use huge::{BloatArgs, ReserveArgs, RightsArgs};
+pub use image::{AccelChoice, BootArgs, ImageArgs, ImageCommand, KernelArgs};
 pub use level::{GuestLevel, HostLevel, Level, ProbeName};
 pub use matrix::MatrixArgs;
 pub use run::{CompareArgs, ExportArgs, Format, RunArgs, ShowArgs};
@@ -53,6 +55,8 @@ pub enum Command {
     Rights(RightsArgs),
     /// Memory really used after touching a few bytes of a large mapping
     Bloat(BloatArgs),
+    /// What guests boot: find or fetch a kernel, try a boot
+    Image(ImageArgs),
     /// Put the host back after a crash
     Restore,
     /// Print shell completions

@@ -7,6 +7,8 @@ use vmtax_machine::knob;
 
 use crate::{
     cli::{Command, Results},
+    guest::GuestError,
+    image::ImageError,
     store::{Store, StoreError},
 };
 
@@ -16,6 +18,7 @@ mod completions;
 mod doctor;
 mod export;
 mod hand;
+mod image;
 mod man;
 mod matrix;
 mod reserve;
@@ -63,6 +66,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Reserve(args) => reserve::run(&args),
         Command::Rights(args) => rights::run(&args),
         Command::Bloat(args) => bloat::run(&args),
+        Command::Image(args) => image::run(&args),
         Command::Restore => restore::run(),
         Command::Completions { shell } => completions::run(shell),
         Command::Man => man::run(),
@@ -72,7 +76,12 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 /// Whether an error means that nothing was done: exit code 2.
 pub fn is_refusal(error: &anyhow::Error) -> bool {
     let refuses = |cause: &(dyn std::error::Error + 'static)| {
-        cause.is::<Refusal>() || cause.is::<StoreError>() || cause.is::<knob::Error>() || cause.is::<Diagnostics>()
+        cause.is::<Refusal>()
+            || cause.is::<StoreError>()
+            || cause.is::<knob::Error>()
+            || cause.is::<Diagnostics>()
+            || cause.is::<ImageError>()
+            || cause.downcast_ref::<GuestError>().is_some_and(GuestError::is_refusal)
     };
     !error.is::<Late>() && error.chain().any(refuses)
 }

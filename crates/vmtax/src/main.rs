@@ -7,8 +7,11 @@ use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
 
+mod agent;
 mod cli;
 mod command;
+mod guest;
+mod image;
 mod lab;
 mod output;
 mod progress;
@@ -16,7 +19,7 @@ mod signal;
 mod store;
 
 fn main() -> ExitCode {
-    if let Some(code) = vmtax_machine::dispatch() {
+    if let Some(code) = vmtax_machine::dispatch().or_else(agent::dispatch).or_else(guest::keeper::dispatch) {
         return code;
     }
     match command::run(cli::Cli::parse().command) {

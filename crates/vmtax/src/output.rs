@@ -8,6 +8,8 @@ use std::{
 use vmtax_core::plan::Diagnostics;
 use vmtax_machine::knob;
 
+use crate::{guest::GuestError, image::ImageError};
+
 /// Prints results.
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
@@ -48,5 +50,8 @@ pub fn explained(error: &anyhow::Error) -> String {
 
 fn remedy(error: &(dyn Error + 'static)) -> Option<String> {
     let refusal = error.downcast_ref::<crate::command::Refusal>().and_then(|refusal| refusal.help.clone());
-    refusal.or_else(|| error.downcast_ref::<knob::Error>().and_then(knob::Error::remedy))
+    let knob = || error.downcast_ref::<knob::Error>().and_then(knob::Error::remedy);
+    let image = || error.downcast_ref::<ImageError>().and_then(ImageError::remedy);
+    let guest = || error.downcast_ref::<GuestError>().and_then(GuestError::remedy);
+    refusal.or_else(knob).or_else(image).or_else(guest)
 }

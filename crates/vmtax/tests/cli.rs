@@ -72,7 +72,7 @@ fn a_results_file_without_the_run_names_the_latest() {
 fn the_manual_is_one_page_with_every_option() {
     let page = run(&mut vmtax("man")).ok();
     assert_eq!(page.matches("\n.TH ").count(), 1);
-    for command in ["matrix", "show", "touch", "walk", "doctor", "restore", "completions", "man"] {
+    for command in ["matrix", "show", "touch", "walk", "doctor", "image boot", "restore", "completions", "man"] {
         assert!(page.contains(&format!(".SS \"vmtax {command}")), "{command}");
         let help = run(&mut vmtax(&format!("{command} --help"))).ok();
         let options = help.split_whitespace().filter(|word| word.starts_with("--") && *word != "--help");

@@ -32,6 +32,15 @@ pub struct Standing {
     pub thp_ruled_out: bool,
 }
 
+impl Usage {
+    /// Of these mappings together.
+    pub(super) fn of(areas: &[MemoryMap]) -> Usage {
+        let sum = |name: &str| Bytes(areas.iter().filter_map(|area| area.extension.map.get(name)).sum());
+        let pool = Bytes(sum("Private_Hugetlb").0 + sum("Shared_Hugetlb").0);
+        Usage { resident: sum("Rss"), huge: sum("AnonHugePages"), pool }
+    }
+}
+
 impl Memory {
     /// Reads back what it stands on from `/proc/self/smaps`.
     pub fn standing(&self) -> io::Result<Standing> {
@@ -46,10 +55,7 @@ impl Memory {
 
     /// Reads from `/proc/self/smaps` how much memory it takes now.
     pub fn usage(&self) -> io::Result<Usage> {
-        let areas = self.areas()?;
-        let sum = |name: &str| Bytes(areas.iter().filter_map(|area| area.extension.map.get(name)).sum());
-        let pool = Bytes(sum("Private_Hugetlb").0 + sum("Shared_Hugetlb").0);
-        Ok(Usage { resident: sum("Rss"), huge: sum("AnonHugePages"), pool })
+        Ok(Usage::of(&self.areas()?))
     }
 
     /// What smaps says of this mapping alone.

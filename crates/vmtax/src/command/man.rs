@@ -49,13 +49,19 @@ fn page() -> anyhow::Result<String> {
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     section("COMMANDS").to_writer(&mut page)?;
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help") {
+    for sub in leaves(&command) {
         page.extend(subsection(sub)?.bytes());
     }
     for (title, entries) in [("EXIT STATUS", &EXIT_STATUS[..]), ("FILES", &FILES), ("EXAMPLES", &EXAMPLES)] {
         listed(title, entries).to_writer(&mut page)?;
     }
     Ok(String::from_utf8(page)?)
+}
+
+/// The commands that do something: those that have subcommands only lead there.
+fn leaves(command: &clap::Command) -> Vec<&clap::Command> {
+    let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help");
+    subs.flat_map(|sub| if sub.has_subcommands() { leaves(sub) } else { vec![sub] }).collect()
 }
 
 /// A subcommand with its options, which `clap_mangen` can only render as a section of a page of their own.

@@ -64,7 +64,8 @@ fn a_walk_makes_every_pass_unless_the_plan_limits_its_references() {
 
 #[test]
 fn a_region_is_walked_in_whole_pages_of_its_backing() {
-    let walk = |host| job(&format!("[factors]\nhost = [\"{host}\"]\n[[workload]]\nprobe = \"walk\"\nsize = \"128M\"\n"));
+    let walk =
+        |host| job(&format!("[factors]\nhost = [\"{host}\"]\n[[workload]]\nprobe = \"walk\"\nsize = \"128M\"\n"));
     assert_eq!(["4k", "2m", "1g"].map(|host| walk(host).memory().to_string()), ["128 MiB", "128 MiB", "1 GiB"]);
 }
 

@@ -1,0 +1,119 @@
+//! What host and agent say to each other, as JSON in frames. The host asks; the agent answers each question once, in order.
+
+use serde::{Deserialize, Serialize};
+use vmtax_core::{
+    experiment::Finding,
+    host::Host,
+    units::{Bytes, PageSize},
+};
+
+/// A question of the host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Its number; the answer bears it.
+    pub id: u64,
+    /// What is asked.
+    pub ask: Ask,
+}
+
+/// What can be asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    /// Who are you?
+    Hello,
+    /// What is the guest, seen from inside?
+    Facts,
+    /// Make these pages available, and set transparent huge pages so. What an earlier one set is put back first.
+    Set(Wish),
+    /// Measure this.
+    Trial(Trial),
+    /// Power off.
+    PowerOff,
+}
+
+/// How the guest should be set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wish {
+    /// Pages that have to be available in pools.
+    pub pools: Vec<(PageSize, u64)>,
+    /// Who gets transparent huge pages: `always`, `madvise` or `never`; none to leave it.
+    pub thp: Option<String>,
+}
+
+/// A trial, as the smallest plan that says it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// A plan of one workload in one setting, natively: natively to the guest.
+    pub plan: String,
+    /// What layout and order follow from.
+    pub seed: u64,
+}
+
+/// The answer to the request of the same number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The request's.
+    pub id: u64,
+    /// What is said.
+    pub say: Say,
+}
+
+/// What can be answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Say {
+    /// To [`Ask::Hello`].
+    Hello(Hello),
+    /// To [`Ask::Facts`].
+    Facts(Box<Host>),
+    /// To [`Ask::Set`].
+    Set(Got),
+    /// To [`Ask::Trial`].
+    Found(Finding),
+    /// To [`Ask::PowerOff`]: the last words.
+    Bye,
+    /// It could not be done; why.
+    Failed(String),
+}
+
+/// Who the agent is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// vmtax's version.
+    pub version: String,
+    /// SHA-256 of the binary, from the image's manifest.
+    pub binary: String,
+    /// The kernel's release.
+    pub kernel: String,
+    /// CPUs that it may run on.
+    pub cpus: u32,
+    /// Memory of the guest (`MemTotal`).
+    pub memory: Bytes,
+    /// Modules that would not load, with the reason.
+    pub unloaded: Vec<String>,
+}
+
+/// What the guest is set to, read back.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Got {
+    /// Pages available in the pools that were asked for.
+    pub pools: Vec<(PageSize, u64)>,
+    /// The word of transparent huge pages; none where the kernel has none.
+    pub thp: Option<String>,
+}
+
+impl Say {
+    /// Its kind, for messages.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Say::Hello(_) => "hello",
+            Say::Facts(_) => "facts",
+            Say::Set(_) => "set",
+            Say::Found(_) => "found",
+            Say::Bye => "bye",
+            Say::Failed(_) => "failed",
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The agent: reads a request, does it, answers; until the host says power off, or closes its end.
+
+use std::{
+    env,
+    ffi::OsStr,
+    fs,
+    io::{Read, Write},
+    process::ExitCode,
+    thread,
+};
+
+use vmtax_core::units::Bytes;
+use vmtax_machine::{
+    facts,
+    knob::{Contention, Host, Lease, Pool, Switch, Want},
+};
+
+use super::{
+    frame,
+    message::{Answer, Ask, Got, Hello, Request, Say, Wish},
+    port::Port,
+    trial,
+};
+use crate::{image::initramfs, output};
+
+/// The hidden argument that makes vmtax an agent.
+pub const ARGUMENT: &str = "__agent";
+
+/// Runs the agent if this process was started as one.
+pub fn dispatch() -> Option<ExitCode> {
+    if env::args_os().nth(1)? != OsStr::new(ARGUMENT) {
+        return None;
+    }
+    let served = Port::open().map_err(anyhow::Error::from).and_then(serve);
+    Some(match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::note(format_args!("vmtax agent: {error:#}"));
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn serve(mut port: impl Read + Write) -> anyhow::Result<()> {
+    let mut guest = Guest { lease: None };
+    while let Some(body) = frame::read(&mut port)? {
+        let Request { id, ask } = serde_json::from_slice(&body)?;
+        let is_last = ask == Ask::PowerOff;
+        let say = guest.answer(ask).unwrap_or_else(|error| Say::Failed(format!("{error:#}")));
+        frame::write(&mut port, &serde_json::to_vec(&Answer { id, say })?)?;
+        if is_last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The guest, as it was set.
+struct Guest {
+    /// What holds the settings; they are put back with it.
+    lease: Option<Lease>,
+}
+
+impl Guest {
+    fn answer(&mut self, ask: Ask) -> anyhow::Result<Say> {
+        match ask {
+            Ask::Hello => hello().map(Say::Hello),
+            Ask::Facts => Ok(Say::Facts(Box::new(facts::host()))),
+            Ask::Set(wish) => self.set(&wish).map(Say::Set),
+            Ask::Trial(trial) => trial::run(&trial).map(Say::Found),
+            Ask::PowerOff => Ok(Say::Bye),
+        }
+    }
+
+    fn set(&mut self, wish: &Wish) -> anyhow::Result<Got> {
+        if let Some(lease) = self.lease.take() {
+            lease.release()?;
+        }
+        let lease = self.lease.insert(Lease::acquire(Host::default(), Contention::Refuse)?);
+        for &(page, pages) in &wish.pools {
+            lease.borrow_pool(Want { page, pages })?;
+        }
+        if let Some(word) = &wish.thp {
+            lease.turn(Switch::Thp, word)?;
+        }
+        let host = lease.host();
+        let pools = wish.pools.iter().map(|&(page, _)| Ok((page, Pool::read(host, page)?.available())));
+        let pools = pools.collect::<anyhow::Result<_>>()?;
+        Ok(Got { pools, thp: Switch::Thp.read(host).ok() })
+    }
+}
+
+fn hello() -> anyhow::Result<Hello> {
+    let manifest: initramfs::Manifest = serde_json::from_slice(&fs::read(initramfs::MANIFEST)?)?;
+    let unloaded = fs::read_to_string(super::init::UNLOADED).unwrap_or_default();
+    let host = facts::host();
+    Ok(Hello {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        binary: manifest.init,
+        kernel: host.kernel.unwrap_or_default(),
+        cpus: thread::available_parallelism()?.get() as u32,
+        memory: host.memory.total.unwrap_or(Bytes(0)),
+        unloaded: unloaded.lines().map(str::to_owned).collect(),
+    })
+}

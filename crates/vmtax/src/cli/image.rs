@@ -1,0 +1,79 @@
+//! Arguments of `vmtax image`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use vmtax_core::units::Bytes;
+
+use super::{HostLevel, value};
+
+#[derive(Debug, Args)]
+pub struct ImageArgs {
+    #[command(subcommand)]
+    pub what: ImageCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ImageCommand {
+    /// Find a kernel for guests; without one on this host, take Debian's by apt-get into the cache
+    Kernel(KernelArgs),
+    /// Boot a guest once, measure a little in it, power it off, and say what was seen
+    Boot(BootArgs),
+}
+
+/// The kernel of a guest.
+#[derive(Debug, Args)]
+pub struct KernelArgs {
+    /// The kernel, a bzImage [default: the one that runs here, else the cache]
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+    /// Its modules [default: /lib/modules/RELEASE]
+    #[arg(long, value_name = "DIR", requires = "kernel")]
+    pub modules: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct BootArgs {
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// What executes the guest; auto tries KVM, and emulates where it does not boot
+    #[arg(long, value_enum, default_value_t = AccelChoice::Auto)]
+    pub accel: AccelChoice,
+    /// Its processors
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=512))]
+    pub vcpus: u32,
+    /// CPUs of this host to bind them to, in order and over again
+    #[arg(long, value_name = "CPUS", value_delimiter = ',', value_parser = value::cpu)]
+    pub pin: Vec<usize>,
+    /// Its memory
+    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    pub memory: Bytes,
+    /// What its memory stands on, on this host
+    #[arg(long, value_enum, default_value = "thp")]
+    pub host: HostLevel,
+    /// QEMU
+    #[arg(long, value_name = "FILE", default_value = "qemu-system-x86_64")]
+    pub qemu: PathBuf,
+    /// QEMU's name of the board
+    #[arg(long, value_name = "NAME", default_value = "q35")]
+    pub board: String,
+    /// More words for the kernel's command line
+    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
+    pub append: String,
+    /// QEMU's name of the processor [default: host under KVM, max emulated]
+    #[arg(long, value_name = "NAME")]
+    pub cpu: Option<String>,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AccelChoice {
+    /// KVM where a guest boots under it, else emulation
+    Auto,
+    /// The processor, by /dev/kvm
+    Kvm,
+    /// Emulation: works anywhere, and its times mean nothing
+    Tcg,
+}

@@ -1,0 +1,97 @@
+//! The conversation with an agent: one question, one answer, each in its frame and its time.
+//!
+//! Whatever breaks this order ends it. An answer is checked here, so that what leaves this file can be stored and printed.
+
+use std::{io::ErrorKind, os::unix::net::UnixStream, time::Duration};
+
+use vmtax_core::experiment::Finding;
+
+use super::{
+    GuestError,
+    console::{Console, printable},
+    stream::Until,
+};
+use crate::agent::{
+    frame::{self, FrameError},
+    message::{Answer, Ask, Request, Say},
+};
+
+/// Our end of the conversation.
+#[derive(Debug)]
+pub struct Talk {
+    agent: UnixStream,
+    console: Console,
+    asked: u64,
+}
+
+impl Talk {
+    /// With the agent behind this socket; the console is for messages.
+    pub fn new(agent: UnixStream, console: Console) -> Talk {
+        Talk { agent, console, asked: 0 }
+    }
+
+    /// The guest's console.
+    pub fn console(&self) -> &Console {
+        &self.console
+    }
+
+    /// Asks, and hears the answer within `patience`. After an error other than [`GuestError::Refused`] the conversation is
+    /// out of step, and the guest of no more use.
+    pub fn ask(&mut self, ask: Ask, asked: &'static str, patience: Duration) -> Result<Say, GuestError> {
+        self.asked += 1;
+        let id = self.asked;
+        let request = serde_json::to_vec(&Request { id, ask }).expect("requests are JSON");
+        let mut stream = Until::new(&self.agent, patience);
+        let heard = frame::write(&mut stream, &request).map_err(FrameError::Io).and_then(|()| frame::read(&mut stream));
+        let body = match heard {
+            Ok(Some(body)) => body,
+            Err(FrameError::Io(e)) if e.kind() == ErrorKind::TimedOut => {
+                return Err(GuestError::Silent { asked, after: patience, console: self.console.tail() });
+            }
+            Ok(None) | Err(FrameError::Io(_) | FrameError::Cut { .. }) => return Err(self.died(asked)),
+            Err(error @ FrameError::TooLong(_)) => return Err(error.into()),
+        };
+        let answer: Answer = serde_json::from_slice(&body).map_err(|e| {
+            GuestError::Protocol(format!("an answer of {} bytes cannot be read: {}", body.len(), shown(&e)))
+        })?;
+        if answer.id != id {
+            return Err(GuestError::Protocol(format!("it answered question {} when asked question {id}", answer.id)));
+        }
+        match answer.say {
+            Say::Failed(why) => Err(GuestError::Refused(printable(&why))),
+            say => Ok(say),
+        }
+    }
+
+    fn died(&self, during: &'static str) -> GuestError {
+        self.console.settle();
+        GuestError::Died { during, console: self.console.tail() }
+    }
+}
+
+/// An answer to another question.
+pub fn unexpected(said: &Say) -> GuestError {
+    GuestError::Protocol(format!("it answered another question, with `{}`", said.name()))
+}
+
+fn shown(error: &serde_json::Error) -> String {
+    printable(&error.to_string())
+}
+
+/// A finding that tables can hold: few numbers, all of them numbers, under names that can be printed.
+pub fn checked(finding: Finding) -> Result<Finding, GuestError> {
+    const FEW: usize = 256;
+    let Finding { metrics, evidence, caveats } = &finding;
+    let is_name = |name: &String| !name.is_empty() && name.len() <= 64 && *name == printable(name);
+    let is_text = |text: &String| *text == printable(text);
+    let is_sound = (1..=FEW).contains(&metrics.len())
+        && evidence.len() <= FEW
+        && caveats.len() <= FEW
+        && metrics.iter().all(|m| is_name(&m.name) && is_name(&m.unit) && m.value.is_finite() && m.value > 0.0)
+        && evidence.iter().all(|(name, value)| is_name(name) && is_text(value))
+        && caveats.iter().all(is_text);
+    if is_sound { Ok(finding) } else { Err(GuestError::Protocol("its finding is none".to_owned())) }
+}
+
+#[cfg(test)]
+mod tests;
