@@ -92,7 +92,7 @@ fn head(record: &Record) -> String {
     let blocks = if record.blocks() == 1 { "block" } else { "blocks" };
     let seconds = record.seconds.map_or(String::new(), |s| format!(" in {s:.0} s"));
     let run = format!("{} {blocks}{seconds}, seed {}, run {}{ending}", record.blocks(), record.seed, record.id);
-    wrapped("", "  ", title) + &wrapped("", "  ", &record.host.kvm.kind.to_string()) + &wrapped("", "  ", &run)
+    wrapped("", "  ", title) + &wrapped("", "  ", &crate::matrix::kind(&record.host)) + &wrapped("", "  ", &run)
 }
 
 fn sheet(sheet: &Sheet) -> String {

@@ -11,10 +11,14 @@
 //! Init and agent are two processes: what goes wrong in a trial ends the agent, and init still powers the guest off. A
 //! panic in process 1 would be a panic of the kernel.
 
+pub mod blob;
+mod file;
 pub mod frame;
 pub mod init;
 pub mod message;
+mod modprobe;
 pub mod port;
+mod run;
 mod serve;
 mod trial;
 
@@ -22,5 +26,5 @@ use std::process::ExitCode;
 
 /// Plays init or agent, if this process was started as one of them. Near the beginning of `main`.
 pub fn dispatch() -> Option<ExitCode> {
-    init::dispatch().or_else(serve::dispatch)
+    init::dispatch().or_else(serve::dispatch).or_else(modprobe::dispatch)
 }

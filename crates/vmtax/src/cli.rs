@@ -9,6 +9,7 @@ mod image;
 mod level;
 mod matrix;
 mod run;
+mod sandbox;
 mod studies;
 mod touch;
 mod value;
@@ -18,6 +19,7 @@ pub use image::{AccelChoice, BootArgs, ImageArgs, ImageCommand, KernelArgs};
 pub use level::{GuestLevel, HostLevel, Level, ProbeName};
 pub use matrix::MatrixArgs;
 pub use run::{CompareArgs, ExportArgs, Format, RunArgs, ShowArgs};
+pub use sandbox::SandboxArgs;
 pub use studies::{StudiesArgs, StudiesCommand};
 pub use touch::{Blocks, TouchArgs, WalkArgs};
 
@@ -57,6 +59,8 @@ pub enum Command {
     Bloat(BloatArgs),
     /// What guests boot: find or fetch a kernel, try a boot
     Image(ImageArgs),
+    /// Run any command of vmtax in an emulated AMD host, whose KVM is real: nothing here is changed
+    Sandbox(SandboxArgs),
     /// Put the host back after a crash
     Restore,
     /// Print shell completions

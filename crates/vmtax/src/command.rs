@@ -25,6 +25,7 @@ mod reserve;
 mod restore;
 mod rights;
 mod run;
+mod sandbox;
 mod show;
 mod studies;
 mod touch;
@@ -67,6 +68,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Rights(args) => rights::run(&args),
         Command::Bloat(args) => bloat::run(&args),
         Command::Image(args) => image::run(&args),
+        Command::Sandbox(args) => sandbox::run(&args),
         Command::Restore => restore::run(),
         Command::Completions { shell } => completions::run(shell),
         Command::Man => man::run(),

@@ -15,6 +15,7 @@
 //! message that says which, and the run goes on.
 
 pub mod boot;
+pub mod command;
 pub mod console;
 pub mod directory;
 pub mod error;

@@ -15,6 +15,7 @@ use vmtax_core::{
     trial::{Outcome, Trial, Unavailable},
 };
 
+mod adopt;
 mod claim;
 mod copy;
 mod error;

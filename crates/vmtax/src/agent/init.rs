@@ -8,9 +8,7 @@
 //! One more mode is one more variant of [`Mode`]: what it names is started, and its end powers the guest off.
 
 use std::{
-    ffi::CString,
-    fs::{self, File},
-    io,
+    fs,
     path::Path,
     process::{Command, ExitCode},
     thread,
@@ -22,12 +20,12 @@ use rustix::{
     io::Errno,
     mount::{MountFlags, mount},
     process::{WaitOptions, getpid, wait},
-    system::{RebootCommand, finit_module, reboot},
+    system::{RebootCommand, reboot},
 };
 
-use super::serve;
+use super::{modprobe, serve};
 use crate::{
-    image::initramfs::{MANIFEST, MODULES, Manifest},
+    image::initramfs::{MANIFEST, Manifest},
     output,
 };
 
@@ -66,6 +64,16 @@ impl Mode {
     }
 }
 
+/// What is mounted, in this order.
+const FILE_SYSTEMS: [(&str, &str); 6] = [
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("devpts", "/dev/pts"),
+    ("tmpfs", "/run"),
+    ("tmpfs", "/tmp"),
+];
+
 /// Runs the init if this is process 1 of an image of ours. Process 1 of a container is not.
 pub fn dispatch() -> Option<ExitCode> {
     if getpid().as_raw_nonzero().get() != 1 || !Path::new(MANIFEST).exists() {
@@ -79,9 +87,8 @@ pub fn dispatch() -> Option<ExitCode> {
 }
 
 fn run() -> anyhow::Result<()> {
-    for (kind, place) in
-        [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run"), ("tmpfs", "/tmp")]
-    {
+    for (kind, place) in FILE_SYSTEMS {
+        fs::create_dir_all(place)?;
         // A kernel may have mounted /dev by itself (CONFIG_DEVTMPFS_MOUNT).
         match mount(kind, place, kind, MountFlags::empty(), None) {
             Ok(()) | Err(Errno::BUSY) => {}
@@ -100,21 +107,12 @@ fn load_modules() -> anyhow::Result<()> {
     let manifest: Manifest = serde_json::from_slice(&fs::read(MANIFEST)?).context("cannot read the manifest")?;
     let mut failed = String::new();
     for name in manifest.modules {
-        if let Err(error) = load(&name) {
+        if let Err(error) = modprobe::load(&name, &modprobe::parameters(&name)) {
             output::note(format_args!("vmtax init: cannot load {name}: {error}"));
             failed.push_str(&format!("{name}: {error}\n"));
         }
     }
     fs::write(UNLOADED, failed).context("cannot write in /run")
-}
-
-fn load(name: &str) -> io::Result<()> {
-    let file = File::open(format!("{MODULES}/{name}.ko"))?;
-    let no_parameters = CString::default();
-    match finit_module(&file, &no_parameters, 0) {
-        Ok(()) | Err(Errno::EXIST) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Waits for every process that ends, as init must, until the one with this id has.

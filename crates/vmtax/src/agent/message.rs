@@ -7,6 +7,8 @@ use vmtax_core::{
     units::{Bytes, PageSize},
 };
 
+use super::blob::Blob;
+
 /// A question of the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +31,24 @@ pub enum Ask {
     Set(Wish),
     /// Measure this.
     Trial(Trial),
+    /// Write a file; its directory is made.
+    Write {
+        /// Where.
+        path: String,
+        /// What.
+        contents: Blob,
+    },
+    /// Tell a piece of a file, from this byte on.
+    Read {
+        /// Which.
+        path: String,
+        /// Where the piece begins.
+        from: u64,
+    },
+    /// Run vmtax with these arguments. Until it has ended, its output is told in many answers.
+    Run(Order),
+    /// Send SIGINT to what runs. Has no answer of its own.
+    Interrupt,
     /// Power off.
     PowerOff,
 }
@@ -49,6 +69,44 @@ pub struct Trial {
     pub plan: String,
     /// What layout and order follow from.
     pub seed: u64,
+}
+
+/// A vmtax command to be run in the guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// Its arguments, without the name of the program.
+    pub arguments: Vec<String>,
+    /// Where it is run; made if there is no such place.
+    pub directory: String,
+    /// What it finds in its environment.
+    pub environment: Vec<(String, String)>,
+    /// What its standard error is.
+    pub errors: Errors,
+}
+
+/// What standard error is to a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Errors {
+    /// No terminal.
+    Pipe,
+    /// A terminal of this size, so that progress is drawn.
+    Terminal {
+        /// Lines.
+        rows: u16,
+        /// Characters in a line.
+        columns: u16,
+    },
+}
+
+/// One of the streams that a command writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Errors,
 }
 
 /// The answer to the request of the same number.
@@ -72,6 +130,19 @@ pub enum Say {
     Set(Got),
     /// To [`Ask::Trial`].
     Found(Finding),
+    /// To [`Ask::Write`].
+    Written,
+    /// To [`Ask::Read`]: a piece, empty at the end of the file.
+    Piece(Blob),
+    /// To [`Ask::Run`], and not the last.
+    Wrote {
+        /// Where to.
+        stream: Stream,
+        /// What.
+        bytes: Blob,
+    },
+    /// To [`Ask::Run`]: its exit code, or 128 and the signal that ended it.
+    Ended(u8),
     /// To [`Ask::PowerOff`]: the last words.
     Bye,
     /// It could not be done; why.
@@ -112,6 +183,10 @@ impl Say {
             Say::Facts(_) => "facts",
             Say::Set(_) => "set",
             Say::Found(_) => "found",
+            Say::Written => "written",
+            Say::Piece(_) => "piece",
+            Say::Wrote { .. } => "wrote",
+            Say::Ended(_) => "ended",
             Say::Bye => "bye",
             Say::Failed(_) => "failed",
         }

@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
+    os::fd::{AsFd, BorrowedFd},
     path::PathBuf,
     thread,
     time::{Duration, Instant},
@@ -59,6 +60,12 @@ impl Read for Port {
                 }
             }
         }
+    }
+}
+
+impl AsFd for Port {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 

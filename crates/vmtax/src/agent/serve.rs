@@ -5,10 +5,12 @@ use std::{
     ffi::OsStr,
     fs,
     io::{Read, Write},
+    os::fd::AsFd,
     process::ExitCode,
     thread,
 };
 
+use anyhow::bail;
 use vmtax_core::units::Bytes;
 use vmtax_machine::{
     facts,
@@ -16,10 +18,10 @@ use vmtax_machine::{
 };
 
 use super::{
-    frame,
+    file, frame,
     message::{Answer, Ask, Got, Hello, Request, Say, Wish},
     port::Port,
-    trial,
+    run, trial,
 };
 use crate::{image::initramfs, output};
 
@@ -41,12 +43,16 @@ pub fn dispatch() -> Option<ExitCode> {
     })
 }
 
-fn serve(mut port: impl Read + Write) -> anyhow::Result<()> {
+fn serve(mut port: impl Read + Write + AsFd) -> anyhow::Result<()> {
     let mut guest = Guest { lease: None };
     while let Some(body) = frame::read(&mut port)? {
         let Request { id, ask } = serde_json::from_slice(&body)?;
         let is_last = ask == Ask::PowerOff;
-        let say = guest.answer(ask).unwrap_or_else(|error| Say::Failed(format!("{error:#}")));
+        let said = match ask {
+            Ask::Run(order) => run::run(&order, &mut port, id),
+            ask => guest.answer(ask),
+        };
+        let say = said.unwrap_or_else(|error| Say::Failed(format!("{error:#}")));
         frame::write(&mut port, &serde_json::to_vec(&Answer { id, say })?)?;
         if is_last {
             break;
@@ -68,6 +74,9 @@ impl Guest {
             Ask::Facts => Ok(Say::Facts(Box::new(facts::host()))),
             Ask::Set(wish) => self.set(&wish).map(Say::Set),
             Ask::Trial(trial) => trial::run(&trial).map(Say::Found),
+            Ask::Write { path, contents } => file::write(&path, &contents.0).map(|()| Say::Written),
+            Ask::Read { path, from } => file::read(&path, from).map(Say::Piece),
+            Ask::Run(_) | Ask::Interrupt => bail!("nothing runs"),
             Ask::PowerOff => Ok(Say::Bye),
         }
     }

@@ -59,7 +59,7 @@ fn kernel(args: &KernelArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn source(args: &KernelArgs) -> Source {
+pub fn source(args: &KernelArgs) -> Source {
     match &args.kernel {
         None => Source::Found,
         Some(image) => Source::Named { image: image.clone(), modules: args.modules.clone() },

@@ -78,11 +78,11 @@ pub struct Timing {
 #[derive(Debug)]
 pub struct Guest {
     machine: Machine,
-    patience: Patience,
+    pub(super) patience: Patience,
     keeper: Keeper,
     pid: u32,
     qmp: Qmp,
-    talk: Talk,
+    pub(super) talk: Talk,
     hello: Hello,
     timing: Timing,
 }

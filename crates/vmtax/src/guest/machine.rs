@@ -13,7 +13,7 @@
 //! | `thp` | anonymous, as QEMU advises it | |
 //! | `2m`, `1g` | memfd from the pool | needs no mount of hugetlbfs |
 //!
-//! All of it is populated before the guest starts, never merged with other guests' memory, and left out of core dumps.
+//! Unless said otherwise it is populated before the guest starts; it is never merged with other guests' memory, and left out of core dumps.
 
 use std::path::{Path, PathBuf};
 
@@ -126,8 +126,19 @@ pub struct Machine {
     pub disks: Vec<Disk>,
     /// Further words for the kernel's command line, after all others.
     pub append: String,
+    /// When its memory is taken from the host.
+    pub populated: Populated,
     /// Further words for QEMU, after all others.
     pub extra: Vec<String>,
+}
+
+/// When a guest's memory is taken from the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Populated {
+    /// Before it starts, so that no first touch on the host's side falls into a trial.
+    Before,
+    /// As the guest touches it: for a guest in which nothing is measured that depends on it.
+    OnTouch,
 }
 
 /// What it boots.
@@ -155,6 +166,7 @@ impl Machine {
             net: None,
             disks: Vec::new(),
             append: String::new(),
+            populated: Populated::Before,
             extra: Vec::new(),
         }
     }
@@ -214,7 +226,11 @@ impl Machine {
     }
 
     fn ram(&self) -> String {
-        let common = format!("id=ram,size={}M,prealloc=on,merge=off,dump=off", self.memory.0 / MIB);
+        let prealloc = match self.populated {
+            Populated::Before => "on",
+            Populated::OnTouch => "off",
+        };
+        let common = format!("id=ram,size={}M,prealloc={prealloc},merge=off,dump=off", self.memory.0 / MIB);
         match self.backing {
             Backing::Small | Backing::Thp => format!("memory-backend-ram,{common}"),
             Backing::Huge2m => format!("memory-backend-memfd,{common},hugetlb=on,hugetlbsize=2M"),

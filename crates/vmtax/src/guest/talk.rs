@@ -8,6 +8,7 @@ use vmtax_core::experiment::Finding;
 
 use super::{
     GuestError,
+    command::is_ready,
     console::{Console, printable},
     stream::Until,
 };
@@ -38,18 +39,30 @@ impl Talk {
     /// Asks, and hears the answer within `patience`. After an error other than [`GuestError::Refused`] the conversation is
     /// out of step, and the guest of no more use.
     pub fn ask(&mut self, ask: Ask, asked: &'static str, patience: Duration) -> Result<Say, GuestError> {
+        let id = self.say(ask, asked, patience)?;
+        self.hear(id, asked, patience)
+    }
+
+    /// Asks, and waits for no answer; the number of the question.
+    pub fn say(&mut self, ask: Ask, asked: &'static str, patience: Duration) -> Result<u64, GuestError> {
         self.asked += 1;
-        let id = self.asked;
-        let request = serde_json::to_vec(&Request { id, ask }).expect("requests are JSON");
+        let request = serde_json::to_vec(&Request { id: self.asked, ask }).expect("requests are JSON");
         let mut stream = Until::new(&self.agent, patience);
-        let heard = frame::write(&mut stream, &request).map_err(FrameError::Io).and_then(|()| frame::read(&mut stream));
-        let body = match heard {
+        let written = frame::write(&mut stream, &request);
+        written.map_err(|error| self.broken(error.into(), asked, patience)).map(|()| self.asked)
+    }
+
+    /// Whether something was said within `patience`.
+    pub fn is_ready(&self, patience: Duration) -> Result<bool, GuestError> {
+        is_ready(&self.agent, patience).map_err(|error| GuestError::host("hear the guest", error))
+    }
+
+    /// Hears the next answer, which must be one to question `id`.
+    pub fn hear(&mut self, id: u64, asked: &'static str, patience: Duration) -> Result<Say, GuestError> {
+        let body = match frame::read(&mut Until::new(&self.agent, patience)) {
             Ok(Some(body)) => body,
-            Err(FrameError::Io(e)) if e.kind() == ErrorKind::TimedOut => {
-                return Err(GuestError::Silent { asked, after: patience, console: self.console.tail() });
-            }
-            Ok(None) | Err(FrameError::Io(_) | FrameError::Cut { .. }) => return Err(self.died(asked)),
-            Err(error @ FrameError::TooLong(_)) => return Err(error.into()),
+            Ok(None) => return Err(self.died(asked)),
+            Err(error) => return Err(self.broken(error, asked, patience)),
         };
         let answer: Answer = serde_json::from_slice(&body).map_err(|e| {
             GuestError::Protocol(format!("an answer of {} bytes cannot be read: {}", body.len(), shown(&e)))
@@ -60,6 +73,16 @@ impl Talk {
         match answer.say {
             Say::Failed(why) => Err(GuestError::Refused(printable(&why))),
             say => Ok(say),
+        }
+    }
+
+    fn broken(&self, error: FrameError, asked: &'static str, after: Duration) -> GuestError {
+        match error {
+            FrameError::Io(e) if e.kind() == ErrorKind::TimedOut => {
+                GuestError::Silent { asked, after, console: self.console.tail() }
+            }
+            FrameError::Io(_) | FrameError::Cut { .. } => self.died(asked),
+            FrameError::TooLong(_) => error.into(),
         }
     }
 

@@ -17,6 +17,7 @@ enum Kind {
     Directory,
     File { mode: u32 },
     Character { major: u32, minor: u32 },
+    Link,
     End,
 }
 
@@ -29,6 +30,11 @@ impl Archive {
     /// A file with its permissions.
     pub fn file(&mut self, path: &str, mode: u32, contents: &[u8]) {
         self.entry(path, Kind::File { mode }, contents);
+    }
+
+    /// A symbolic link.
+    pub fn link(&mut self, path: &str, to: &str) {
+        self.entry(path, Kind::Link, to.as_bytes());
     }
 
     /// A character device, for root alone.
@@ -48,6 +54,7 @@ impl Archive {
             Kind::Directory => (0o040_755, 2, (0, 0)),
             Kind::File { mode } => (0o100_000 | mode, 1, (0, 0)),
             Kind::Character { major, minor } => (0o020_600, 1, (major, minor)),
+            Kind::Link => (0o120_777, 1, (0, 0)),
             Kind::End => (0, 1, (0, 0)),
         };
         let size = u32::try_from(contents.len()).expect("an initramfs holds no file of 4 GiB");
