@@ -24,6 +24,7 @@ pub mod series;
 pub mod setting;
 pub mod stats;
 pub mod touch;
+pub mod translation;
 pub mod trial;
 pub mod units;
 pub mod walk;

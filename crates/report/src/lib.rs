@@ -11,5 +11,6 @@ pub mod matrix;
 mod plot;
 mod series;
 pub mod touch;
+pub mod translation;
 pub mod walk;
 mod wrap;

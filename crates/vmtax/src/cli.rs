@@ -9,6 +9,7 @@ mod level;
 mod matrix;
 mod run;
 mod touch;
+mod translate;
 mod value;
 
 pub use huge::{BloatArgs, ReserveArgs, RightsArgs};
@@ -16,6 +17,7 @@ pub use level::{GuestLevel, HostLevel, Level, ProbeName};
 pub use matrix::MatrixArgs;
 pub use run::{CompareArgs, ExportArgs, Format, RunArgs, ShowArgs};
 pub use touch::{Blocks, TouchArgs, WalkArgs};
+pub use translate::TranslateArgs;
 
 /// Measures what virtualization costs memory on this host, proves each setting, and puts the host back.
 #[derive(Debug, Parser)]
@@ -51,6 +53,8 @@ pub enum Command {
     Rights(RightsArgs),
     /// Memory really used after touching a few bytes of a large mapping
     Bloat(BloatArgs),
+    /// Follow one address of a micro-VM through both stages: gva, gpa, hva, hpa
+    Translate(TranslateArgs),
     /// Put the host back after a crash
     Restore,
     /// Print shell completions

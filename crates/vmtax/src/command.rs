@@ -25,6 +25,7 @@ mod series;
 mod show;
 mod studies;
 mod touch;
+mod translate;
 mod walk;
 
 /// A wrong argument, or a host that cannot do what was asked. Nothing was measured.
@@ -63,6 +64,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Reserve(args) => reserve::run(&args),
         Command::Rights(args) => rights::run(&args),
         Command::Bloat(args) => bloat::run(&args),
+        Command::Translate(args) => translate::run(&args),
         Command::Restore => restore::run(),
         Command::Completions { shell } => completions::run(shell),
         Command::Man => man::run(),
