@@ -26,6 +26,7 @@ pub mod schedule;
 pub mod setting;
 pub mod stats;
 pub mod touch;
+pub mod translation;
 pub mod trial;
 pub mod units;
 pub mod walk;

@@ -11,9 +11,12 @@
 //! Both files are for CAP_SYS_ADMIN: to others frames read as 0. (Rejected: `PAGEMAP_SCAN`, which needs no right, but tells
 //! only which pages are mapped by a 2 MiB entry.)
 
-use std::{collections::BTreeMap, fs::File, io, os::unix::fs::FileExt};
+use std::{collections::BTreeMap, fs::File, io, os::unix::fs::FileExt as _};
 
-use vmtax_core::units::{Bytes, PageSize};
+use vmtax_core::{
+    translation::Frame,
+    units::{Bytes, PageSize},
+};
 
 use crate::backing::Memory;
 
@@ -22,7 +25,7 @@ const HEAD: u64 = 1 << 15;
 const TAIL: u64 = 1 << 16;
 /// Documentation/admin-guide/mm/pagemap.rst: bit 63 is present, bits 0 to 54 are the frame.
 const PRESENT: u64 = 1 << 63;
-const FRAME: u64 = (1 << 55) - 1;
+const NUMBER: u64 = (1 << 55) - 1;
 
 const PAGE: u64 = PageSize::Small.bytes();
 
@@ -32,7 +35,7 @@ const PAGE: u64 = PageSize::Small.bytes();
 /// `PermissionDenied` without CAP_SYS_ADMIN; whatever else the two files give.
 pub fn sizes(memory: &Memory) -> io::Result<BTreeMap<Bytes, Bytes>> {
     let entries = words(&File::open("/proc/self/pagemap")?, memory.address() / PAGE, memory.bytes() / PAGE)?;
-    let frames: Vec<u64> = entries.into_iter().filter(|e| e & PRESENT != 0).map(|e| e & FRAME).collect();
+    let frames: Vec<u64> = entries.into_iter().filter(|e| e & PRESENT != 0).map(|e| e & NUMBER).collect();
     if frames.contains(&0) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
@@ -45,12 +48,57 @@ pub fn sizes(memory: &Memory) -> io::Result<BTreeMap<Bytes, Bytes>> {
     Ok(pieces(&pages))
 }
 
+/// The page of this process that `address` lies in: where it is, and the piece of memory it belongs to. Both are unknown
+/// without CAP_SYS_ADMIN.
+///
+/// # Errors
+/// `NotFound` where no page is present; whatever else the two files give.
+pub fn frame(address: u64) -> io::Result<Frame> {
+    let entry = words(&File::open("/proc/self/pagemap")?, address / PAGE, 1)?[0];
+    if entry & PRESENT == 0 {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "no page is present"));
+    }
+    let number = entry & NUMBER;
+    if number == 0 {
+        return Ok(Frame { hpa: None, page: None });
+    }
+    let page = File::open("/proc/kpageflags").and_then(|flags| piece(&flags, number)).ok();
+    Ok(Frame { hpa: Some(number * PAGE + address % PAGE), page })
+}
+
+/// The size of the piece that frame `number` belongs to: its head, and all tails behind that.
+fn piece(flags: &File, number: u64) -> io::Result<Bytes> {
+    // No piece is larger than a page of 1 GiB, and each is aligned to its size.
+    let most = PageSize::Giant.bytes() / PAGE;
+    let from = number / most * most;
+    let window = window(flags, from, most)?;
+    let at = (number - from) as usize;
+    if window.get(at).is_none_or(|word| word & (HEAD | TAIL) == 0) {
+        return Ok(Bytes(PAGE));
+    }
+    let head = window[..=at].iter().rposition(|word| word & HEAD != 0).unwrap_or(at);
+    let tails = window[head + 1..].iter().take_while(|word| *word & TAIL != 0).count() as u64;
+    Ok(Bytes((1 + tails) * PAGE))
+}
+
+/// As [`words`], but as far as there are any: memory may end within the window.
+fn window(file: &File, first: u64, count: u64) -> io::Result<Vec<u64>> {
+    let mut bytes = vec![0; count as usize * 8];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], first * 8 + filled as u64)? {
+            0 => break,
+            n => filled += n,
+        }
+    }
+    let word = |chunk: &[u8]| u64::from_ne_bytes(chunk.try_into().expect("chunks of eight bytes"));
+    Ok(bytes[..filled].chunks_exact(8).map(word).collect())
+}
+
 /// Reads `count` words of eight bytes, from word `first`.
 fn words(file: &File, first: u64, count: u64) -> io::Result<Vec<u64>> {
-    let mut bytes = vec![0; count as usize * 8];
-    file.read_exact_at(&mut bytes, first * 8)?;
-    let word = |chunk: &[u8]| u64::from_ne_bytes(chunk.try_into().expect("chunks of eight bytes"));
-    Ok(bytes.chunks_exact(8).map(word).collect())
+    let words = window(file, first, count)?;
+    if words.len() as u64 == count { Ok(words) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
 /// Frames with their flags, in the order they are mapped, to bytes by size of piece.

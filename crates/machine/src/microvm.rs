@@ -33,6 +33,7 @@ use crate::{
 mod counts;
 mod registers;
 mod table;
+mod translate;
 
 use counts::Counters;
 use table::{ARENA_GPA, CODE_GPA, CODE_GVA, TSS_GPA, Table, TableError};
@@ -59,6 +60,8 @@ pub struct Microvm<'a> {
     vcpus: Vec<Vcpu<'a>>,
     vm: VmFd,
     counters: OnceCell<Option<Counters>>,
+    /// Where both pieces of guest memory lie.
+    memory: GuestMemoryMmap,
     _low: Memory,
 }
 
@@ -150,7 +153,7 @@ impl<'a> Microvm<'a> {
                 Ok(Vcpu { fd, stop })
             })
             .collect::<Result<Vec<_>, MicrovmError>>()?;
-        Ok(Microvm { vcpus, vm, counters: OnceCell::new(), _low: low })
+        Ok(Microvm { vcpus, vm, counters: OnceCell::new(), memory, _low: low })
     }
 
     /// The vCPUs, to be run each on a thread of its own.
@@ -205,8 +208,8 @@ fn guest_memory(low: &Memory, arena: &Memory) -> Result<GuestMemoryMmap, Microvm
         let builder = MmapRegionBuilder::new(memory.bytes() as usize)
             .with_mmap_prot(libc::PROT_READ | libc::PROT_WRITE)
             .with_mmap_flags(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: the range is a mapping that outlives this description of it: both are dropped within `Microvm::new`,
-        // which borrows the arena and owns the rest.
+        // SAFETY: the range is a mapping that outlives this description of it: `Microvm` borrows the arena for as long as it
+        // lives, and drops the rest after the description.
         let mapping = unsafe { builder.with_raw_mmap_pointer(memory.as_ptr()) }
             .build()
             .map_err(|e| MicrovmError::Memory(e.to_string()))?;

@@ -15,5 +15,6 @@ pub mod reserve;
 pub mod rights;
 mod row;
 pub mod touch;
+pub mod translation;
 pub mod walk;
 mod wrap;

@@ -29,6 +29,7 @@ mod sandbox;
 mod show;
 mod studies;
 mod touch;
+mod translate;
 mod walk;
 
 /// A wrong argument, or a host that cannot do what was asked. Nothing was measured.
@@ -69,6 +70,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Bloat(args) => bloat::run(&args),
         Command::Image(args) => image::run(&args),
         Command::Sandbox(args) => sandbox::run(&args),
+        Command::Translate(args) => translate::run(&args),
         Command::Restore => restore::run(),
         Command::Completions { shell } => completions::run(shell),
         Command::Man => man::run(),

@@ -14,7 +14,10 @@
 //! for itself on Intel (TSS, identity map, APIC).
 
 use vm_memory::{Bytes as _, GuestAddress, GuestMemoryMmap};
-use vmtax_core::units::{GIB, KIB, PageSize};
+use vmtax_core::{
+    translation::{Entry, Level, Walk},
+    units::{GIB, KIB, PageSize},
+};
 
 /// Guest-physical address of the code page.
 pub const CODE_GPA: u64 = 0;
@@ -127,6 +130,27 @@ impl<'m> Table<'m> {
     }
 }
 
+/// Walks the page table in `memory` as the processor does; none where nothing is mapped.
+pub fn walk(memory: &GuestMemoryMmap, gva: u64) -> Result<Option<Walk>, TableError> {
+    let mut frame = PML4_GPA;
+    let mut entries = Vec::new();
+    for level in Level::ALL {
+        let at = frame + 8 * u64::from(level.index(gva));
+        let value: u64 = memory.read_obj(GuestAddress(at))?;
+        if value & bit::PRESENT == 0 {
+            return Ok(None);
+        }
+        entries.push(Entry { level, at, value });
+        let is_leaf = level == Level::Pt || value & bit::PAGE_SIZE != 0;
+        if let Some(leaf) = level.leaf().filter(|_| is_leaf) {
+            let gpa = (value & bit::ADDRESS) + gva % leaf.bytes();
+            return Ok(Some(Walk { entries, leaf, gpa }));
+        }
+        frame = value & bit::ADDRESS;
+    }
+    unreachable!("an entry of the last level is a leaf")
+}
+
 /// The index of `gva` in the table at `depth` below the PML4: bits 47:39, 38:30, 29:21, 20:12.
 const fn index(gva: u64, depth: u32) -> u64 {
     (gva >> (39 - 9 * depth)) % ENTRIES
@@ -136,25 +160,6 @@ const fn index(gva: u64, depth: u32) -> u64 {
 mod tests {
     use super::*;
     use vmtax_core::units::MIB;
-
-    /// Walks the table as the processor does.
-    fn walk(memory: &GuestMemoryMmap, gva: u64) -> Option<(u64, PageSize)> {
-        let leaves = [PageSize::Giant, PageSize::Large, PageSize::Small];
-        let mut frame = PML4_GPA;
-        for depth in 0..4 {
-            let entry: u64 = memory.read_obj(GuestAddress(frame + 8 * index(gva, depth))).unwrap();
-            if entry & bit::PRESENT == 0 {
-                return None;
-            }
-            if depth == 3 || entry & bit::PAGE_SIZE != 0 {
-                let leaf = leaves[depth as usize - 1];
-                let page = entry & bit::ADDRESS;
-                return Some((page + gva % leaf.bytes(), leaf));
-            }
-            frame = entry & bit::ADDRESS;
-        }
-        unreachable!("the fourth level ends every walk")
-    }
 
     #[test]
     fn every_address_of_the_arena_translates_to_its_place_by_a_leaf_of_the_size_asked_for() {
@@ -170,12 +175,13 @@ mod tests {
                 table.map_low().unwrap();
                 table.map(gva, ARENA_GPA, bytes, leaf).unwrap();
                 assert!(table.next_frame <= low_bytes(bytes, leaf), "{leaf}: {:#x}", table.next_frame);
+                let ends = |gva| walk(&memory, gva).unwrap().map(|walk| (walk.gpa, walk.leaf));
                 for offset in (0..bytes).step_by(12_345_678) {
-                    assert_eq!(walk(&memory, gva + offset), Some((ARENA_GPA + offset, leaf)));
+                    assert_eq!(ends(gva + offset), Some((ARENA_GPA + offset, leaf)));
                 }
-                assert_eq!(walk(&memory, gva + bytes), None);
-                assert_eq!(walk(&memory, CODE_GVA + 5), Some((CODE_GPA + 5, PageSize::Small)));
-                assert_eq!(walk(&memory, TSS_GVA + 5), Some((TSS_GPA + 5, PageSize::Small)));
+                assert_eq!(ends(gva + bytes), None);
+                assert_eq!(ends(CODE_GVA + 5), Some((CODE_GPA + 5, PageSize::Small)));
+                assert_eq!(ends(TSS_GVA + 5), Some((TSS_GPA + 5, PageSize::Small)));
             }
         }
     }

@@ -116,3 +116,24 @@ fn a_guest_that_never_comes_back_can_be_called_out() {
         assert!(matches!(lost.join().unwrap(), Err(LaneError::Run(MicrovmError::Interrupted))));
     });
 }
+
+#[test]
+fn an_address_is_followed_to_the_byte_that_it_names() {
+    let Some(kvm) = device() else { return };
+    for leaf in [PageSize::Small, PageSize::Large] {
+        let arena = arena(Backing::Thp, Probe::Touch, 1);
+        let mut vm = Microvm::new(&kvm, arena.memory(), leaf, 1, arena.code(), &GO_ON).unwrap();
+        run_phase(vm.vcpus(), &mut [arena.cursor(0, 1)], &arena, 1, &[]).unwrap();
+        let gva = arena.memory().address() + 12_345_678;
+        let translation = vm.translate(gva).unwrap().unwrap();
+        // The arena lies at the same virtual address on both sides.
+        assert_eq!((translation.walk.leaf, translation.hva), (leaf, gva));
+        assert!(!translation.is_contradicted() && translation.kvm_gpa.is_some(), "{translation:?}");
+        assert_eq!(vm.translate(gva + GIB).unwrap(), None);
+        if let Some(page) = translation.frame.page {
+            let covers = arena.memory().standing().unwrap().thp_coverage == 1.0;
+            assert!(!covers || page == Bytes(2 * MIB), "{translation:?}");
+            assert_eq!(translation.frame.hpa.unwrap() % 4096, gva % 4096);
+        }
+    }
+}
