@@ -25,6 +25,7 @@
 //! [replication]
 //! blocks = 7              # or: target = "2%", budget = "10m"; or: blocks = 7, budget = "10m", whichever ends first
 //! seed = 42               # drawn by the runner where it is missing
+//! retries = 1             # boots of a guest for a trial after one that hung or died; 1 unless another is given
 //! ```
 //!
 //! # Where a factor does not apply
@@ -35,6 +36,7 @@
 mod check;
 pub(crate) mod diagnostic;
 mod expand;
+mod guest;
 mod job;
 pub(crate) mod read;
 pub mod schedule;
@@ -46,6 +48,7 @@ mod work;
 use std::time::Duration;
 
 pub use diagnostic::{Diagnostic, Diagnostics};
+pub use guest::{Accel, Guest};
 pub use job::{Bloat, Compact, Job, Reserve, Sweep, Touch, Walk};
 pub use setting::{Cell, Setting};
 pub use work::{Ground, KINDS, Kind, Parameter, Task};
@@ -67,6 +70,8 @@ pub struct Plan {
     pub baseline: Option<Setting>,
     /// How often everything is measured.
     pub replication: Replication,
+    /// How often a guest that hangs or dies is booted again for the same trial.
+    pub retries: u32,
     /// What orders and layouts follow from; the runner draws one, and keeps it, where the author gave none.
     pub seed: Option<u64>,
 }

@@ -20,6 +20,7 @@ mod attempt;
 pub mod bench;
 mod bloat;
 pub mod experiment;
+pub mod guest;
 pub mod host;
 pub mod knobs;
 mod mthp;

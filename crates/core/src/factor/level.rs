@@ -11,7 +11,7 @@ use crate::units::{Bytes, GIB, KIB, MIB};
 /// Written as a plan writes it, in one spelling each: `2m`, `128M`, `64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// One of the factor's words.
+    /// One of the factor's words, or a text of the plan's author.
     Word(&'static str),
     /// A number of bytes.
     Size(Bytes),
@@ -34,7 +34,12 @@ pub enum Grammar {
     Count(u64, u64),
     /// A share such as `50%` or `6.25%`, at most this many per cent.
     Share(u32),
+    /// A text of the author's own, such as the path of a program.
+    Text,
 }
+
+/// Characters of a text at most.
+const LONGEST: usize = 200;
 
 /// What would have been accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +63,8 @@ impl Grammar {
             Grammar::Size(least) => text.parse().ok().filter(|size: &Bytes| size >= least).map(Level::Size),
             Grammar::Count(least, most) => text.parse().ok().filter(|n| (least..=most).contains(&n)).map(Level::Count),
             Grammar::Share(most) => share(text).filter(|share| *share <= most * 100).map(Level::Share),
+            // Plans are few and small, and a level that can be copied is worth their texts.
+            Grammar::Text => is_text(text).then(|| Level::Word(text.to_owned().leak())),
         }
         .ok_or_else(|| LevelError { accepted: self.accepted(), names: self.words() })
     }
@@ -69,6 +76,7 @@ impl Grammar {
             Grammar::Size(least) => format!("a size of at least {least}, such as 64 or 4K"),
             Grammar::Count(least, most) => format!("a whole number from {least} to {most}"),
             Grammar::Share(most) => format!("a share from \"0%\" to \"{most}%\""),
+            Grammar::Text => format!("a text of 1 to {LONGEST} characters"),
         }
     }
 
@@ -81,7 +89,7 @@ impl Grammar {
         match self {
             Grammar::Words(words) => words,
             Grammar::Switch => SWITCH,
-            Grammar::Size(_) | Grammar::Count(..) | Grammar::Share(_) => &[],
+            Grammar::Size(_) | Grammar::Count(..) | Grammar::Share(_) | Grammar::Text => &[],
         }
     }
 }
@@ -118,6 +126,10 @@ impl Level {
             Level::Word(_) | Level::Size(_) | Level::Count(_) => None,
         }
     }
+}
+
+fn is_text(text: &str) -> bool {
+    (1..=LONGEST).contains(&text.chars().count()) && !text.chars().any(char::is_control)
 }
 
 /// `6.25%`, to the hundredth of a per cent.

@@ -94,7 +94,7 @@ impl Plan {
         let parameters = self.parameters(cell);
         let level = |factor: &Factor| match factor.scope {
             Scope::Parameter => parameters.iter().find(|(name, _)| *name == factor.name).map(|(_, level)| *level),
-            Scope::Host | Scope::Memory | Scope::Microvm => cell.setting.level(factor.name),
+            Scope::Host | Scope::Memory | Scope::Virtual | Scope::Guest => cell.setting.level(factor.name),
         };
         let plots = FACTORS.iter().filter(|factor| factor.hardness == Hardness::Plot);
         Setting::new(plots.filter_map(|factor| Some((factor, level(factor)?))))
@@ -111,7 +111,7 @@ impl Workload {
     fn heeds(&self, factor: &Factor) -> bool {
         match factor.scope {
             Scope::Host => true,
-            Scope::Memory | Scope::Microvm => self.kind.ground == Ground::Memory,
+            Scope::Memory | Scope::Virtual | Scope::Guest => self.kind.ground == Ground::Memory,
             Scope::Parameter => {
                 self.parameters.iter().any(|(_, value)| matches!(value, Value::Factor(f) if f.name == factor.name))
             }

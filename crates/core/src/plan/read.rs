@@ -51,8 +51,8 @@ pub(super) fn plan(text: &str) -> Result<Plan, Vec<Diagnostic>> {
     let (workloads, workload_spans) = reader.workloads(document, &factors);
     let (exclusions, exclusion_spans) = reader.exclusions(document, &factors, &workloads);
     let (baseline, baseline_span) = reader.baseline(document, &factors);
-    let (replication, seed) = reader.replication(document);
-    let plan = Plan { title, factors, workloads, exclusions, baseline, replication, seed };
+    let (replication, seed, retries) = reader.replication(document);
+    let plan = Plan { title, factors, workloads, exclusions, baseline, replication, seed, retries };
     let spans = Spans {
         factors: factor_spans,
         workloads: workload_spans,

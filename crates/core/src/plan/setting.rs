@@ -53,12 +53,21 @@ impl Setting {
 
     /// Whether memory is reached through a virtual machine.
     pub(super) fn is_virtual(&self) -> bool {
-        self.level("venue") == Some(Level::Word("microvm"))
+        self.level("venue") != Some(Level::Word("native"))
+    }
+
+    /// Whether the workload runs in a Linux guest.
+    pub fn is_linux_guest(&self) -> bool {
+        self.level("venue") == Some(Level::Word("guest"))
     }
 
     /// Whether the factor means anything here, apart from parameters, which are the workload's to tell.
     pub(super) fn has_room_for(&self, factor: &Factor) -> bool {
-        factor.scope != Scope::Microvm || self.is_virtual()
+        match factor.scope {
+            Scope::Virtual => self.is_virtual(),
+            Scope::Guest => self.is_linux_guest(),
+            Scope::Host | Scope::Memory | Scope::Parameter => true,
+        }
     }
 }
 

@@ -269,7 +269,7 @@ fn command_line(mode: Mode, more: &str) -> String {
 }
 
 /// The program by its absolute path.
-fn program(name: &Path) -> Result<PathBuf, GuestError> {
+pub fn program(name: &Path) -> Result<PathBuf, GuestError> {
     let is_program =
         |path: &PathBuf| path.metadata().is_ok_and(|at| at.is_file() && at.permissions().mode() & 0o111 != 0);
     let found = if name.components().count() > 1 {

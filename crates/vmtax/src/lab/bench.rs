@@ -18,6 +18,7 @@ use vmtax_machine::{Kvm, clock::Clock};
 use super::{
     TrialError, Until, bloat,
     experiment::Bench,
+    guest::{self, Guests},
     host::{Ground, HostRig},
     knobs::{Knobs, Obstacle, size_of},
     reserve, rights, sweep, touch, walk,
@@ -30,6 +31,8 @@ pub struct HostBench<'a> {
     pub(super) rig: HostRig<'a>,
     /// What the plan sets on this host, and the right to do so.
     pub(super) knobs: &'a mut Knobs,
+    /// What Linux guests boot.
+    pub(super) guests: Guests,
     /// Time that earlier sessions of the run took.
     before: Duration,
     /// Time spent on repeating trials.
@@ -61,7 +64,7 @@ impl<'a> HostBench<'a> {
             clock,
             spare: None,
         };
-        HostBench { rig, knobs, before, repeating: Duration::ZERO, until }
+        HostBench { rig, knobs, guests: Guests::default(), before, repeating: Duration::ZERO, until }
     }
 
     /// A knob that could not be had; the kernel cuts the raise of a pool short when a signal comes.
@@ -117,6 +120,9 @@ impl Bench for HostBench<'_> {
 
     fn trial(&mut self, site: &mut Site, plan: &Plan, cell: &Cell) -> Result<Finding, TrialError> {
         let seed = super::attempt::seed_of(site.seed, cell);
+        if let Some(wanted) = plan.guest(cell).map_err(TrialError::Failed)? {
+            return guest::trial(self, plan, cell, &wanted, seed);
+        }
         match plan.job(cell).map_err(TrialError::Failed)? {
             Job::Probe(job) => sweep::trial(self, site, job),
             Job::Touch(job) => self.repeated(|bench| touch::attempt(bench, job)),

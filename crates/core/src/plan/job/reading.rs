@@ -15,7 +15,7 @@ impl Plan {
     pub fn job(&self, cell: &Cell) -> Result<Job, String> {
         let workload = self.workload(&cell.workload).ok_or_else(|| format!("no workload named `{}`", cell.workload))?;
         let values = Values(self.parameters(cell));
-        let setting = || Ok::<_, String>(Setting { guest: leaf(cell), host: self.backing(cell)? });
+        let setting = || Ok::<_, String>(Setting { guest: leaf(cell)?, host: self.backing(cell)? });
         Ok(match workload.kind.task {
             Task::Probe(probe) => Job::Probe(Sweep {
                 probe,
@@ -47,7 +47,7 @@ impl Plan {
                 kept: values.share("kept"),
             }),
             Task::Rights => Job::Rights,
-            Task::Bloat if cell.setting.is_virtual() => {
+            Task::Bloat if cell.setting.is_virtual() && !cell.setting.is_linux_guest() => {
                 return Err(
                     "what a mapping takes is a question to this host's kernel, and the micro-VM has none".into()
                 );
@@ -72,7 +72,7 @@ impl Plan {
     }
 
     /// What the memory of a cell counts as standing on; of transparent pages of another size, the plan's memory says which.
-    fn backing(&self, cell: &Cell) -> Result<Backing, String> {
+    pub(in crate::plan) fn backing(&self, cell: &Cell) -> Result<Backing, String> {
         let host = self.memory(cell).level("host").and_then(Level::word).unwrap_or_default();
         let named = Backing::ALL.into_iter().find(|backing| backing.name() == host);
         let known = named.or_else(|| host.starts_with("thp-").then_some(Backing::Thp));
@@ -110,11 +110,12 @@ impl Values {
     }
 }
 
-/// The leaf of a guest; none natively.
-fn leaf(cell: &Cell) -> Option<PageSize> {
-    if !cell.setting.is_virtual() {
-        return None;
+/// The leaf of a micro-VM's page table; none in a process, be it natively or in a Linux guest.
+fn leaf(cell: &Cell) -> Result<Option<PageSize>, String> {
+    if !cell.setting.is_virtual() || cell.setting.is_linux_guest() {
+        return Ok(None);
     }
-    let name = cell.setting.level("guest")?.word()?;
-    PageSize::ALL.into_iter().find(|page| page.name() == name)
+    let name = cell.setting.level("guest").and_then(Level::word).unwrap_or_default();
+    let leaf = PageSize::ALL.into_iter().find(|page| page.name() == name);
+    leaf.map(Some).ok_or_else(|| format!("a micro-VM has no kernel, and so no {name} pages of its own"))
 }

@@ -9,16 +9,21 @@ use crate::plan::{DEFAULT_BLOCKS, Replication};
 
 /// More blocks than any run has time for; a number beyond it is a slip.
 const MOST_BLOCKS: u64 = 100_000;
+/// Retries where a plan does not say; one that fails twice is likely to fail again.
+const RETRIES: u32 = 1;
+const MOST_RETRIES: u64 = 10;
 /// The largest seed: what TOML and SQLite both hold.
 const MOST_SEED: u64 = i64::MAX as u64;
 
 impl<'t> Reader<'t> {
-    /// The replication, [`DEFAULT_BLOCKS`] where there is none or a wrong one, and the seed.
-    pub(super) fn replication(&mut self, document: &DeTable<'t>) -> (Replication, Option<u64>) {
+    /// The replication, [`DEFAULT_BLOCKS`] where there is none or a wrong one, the seed, and the retries.
+    pub(super) fn replication(&mut self, document: &DeTable<'t>) -> (Replication, Option<u64>, u32) {
         let default = Replication::Blocks(DEFAULT_BLOCKS);
-        let Some((table, _)) = self.table(document, "replication") else { return (default, None) };
-        self.refuse_unknown(table, &["blocks", "target", "budget", "seed"], "[replication] has", |_| None);
+        let Some((table, _)) = self.table(document, "replication") else { return (default, None, RETRIES) };
+        self.refuse_unknown(table, &["blocks", "target", "budget", "seed", "retries"], "[replication] has", |_| None);
         let seed = self.entry(table, "seed").and_then(|entry| self.whole_number(&entry, 0, MOST_SEED));
+        let retries = self.entry(table, "retries").and_then(|entry| self.whole_number(&entry, 0, MOST_RETRIES));
+        let retries = retries.map_or(RETRIES, |retries| retries as u32);
         let [blocks, target, budget] = ["blocks", "target", "budget"].map(|key| self.entry(table, key));
         let replication = match (blocks, target, budget) {
             (None, None, None) => Some(default),
@@ -49,7 +54,7 @@ impl<'t> Reader<'t> {
                 None
             }
         };
-        (replication.unwrap_or(default), seed)
+        (replication.unwrap_or(default), seed, retries)
     }
 
     fn target(&mut self, target: &Entry<'_, 't>, budget: &Entry<'_, 't>) -> Option<Replication> {

@@ -14,7 +14,10 @@ use vmtax_core::{
 use vmtax_machine::{knob, microvm};
 
 use super::loan::Shortage;
-use crate::lab::knobs::{self, Obstacle};
+use crate::lab::{
+    self,
+    knobs::{self, Obstacle},
+};
 
 /// What is known of a host.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +60,10 @@ fn obstacle(known: Known<'_>, plan: &Plan, cell: &Cell) -> Option<Obstacle> {
     if let Some(obstacle) = knobs::obstacle_of_memory(known.knobs, &memory) {
         return Some(obstacle);
     }
-    let work = Work::of(&job)?;
+    if let Some((reason, remedy)) = guest(plan, cell).and_then(|wanted| lab::guest::obstacle(&wanted)) {
+        return Some(Obstacle::new(reason, remedy));
+    }
+    let work = work(plan, cell)?;
     let host = under(known.facts, &cell.setting, &memory);
     let availability = availability::availability(&host, &[work.setting], work.demand);
     let why = availability.unavailable().next()?;
@@ -91,7 +97,17 @@ pub struct Work {
 
 /// What a cell takes; none where there is no such work, or it has no memory of its own.
 pub fn work(plan: &Plan, cell: &Cell) -> Option<Work> {
-    Work::of(&job(plan, cell).ok()?)
+    let job = job(plan, cell).ok()?;
+    let work = Work::of(&job)?;
+    Some(match guest(plan, cell) {
+        // All of its memory, whatever the workload takes of it.
+        Some(guest) => Work { demand: Demand { arena: guest.memory, tables: Bytes(0), ..work.demand }, ..work },
+        None => work,
+    })
+}
+
+fn guest(plan: &Plan, cell: &Cell) -> Option<plan::Guest> {
+    plan.guest(cell).ok().flatten()
 }
 
 impl Work {
