@@ -47,6 +47,15 @@ impl Record {
         self.trials.iter().map(|trial| trial.block + 1).max().unwrap_or(0)
     }
 
+    /// Whether a processor that QEMU emulates had part in a cell: that of the host, or that of its guests.
+    pub fn is_emulated(&self, cell: &str) -> bool {
+        let is_tcg = |outcome: &Outcome| match outcome {
+            Outcome::Ok(finding) => finding.evidence.get("qemu.accel").is_some_and(|accel| accel == "tcg"),
+            Outcome::Failed { .. } => false,
+        };
+        self.host.emulated || self.trials.iter().any(|trial| trial.cell == cell && is_tcg(&trial.outcome))
+    }
+
     /// Trials that failed.
     pub fn failures(&self) -> impl Iterator<Item = (&Trial, &str)> {
         self.trials.iter().filter_map(|trial| match &trial.outcome {

@@ -45,6 +45,8 @@ pub struct Row {
     pub failed: u32,
     /// Why the cell cannot be measured on this host, where it cannot.
     pub missing: Option<String>,
+    /// Whether a processor that QEMU emulates has part in it: mechanisms are real then, and times mean nothing.
+    pub emulated: bool,
 }
 
 impl Record {
@@ -122,6 +124,7 @@ impl Record {
                 trials: own.len() as u32,
                 failed: self.failures().filter(|(trial, _)| trial.cell == name).count() as u32,
                 missing: self.missing.iter().find(|missing| missing.cell == name).map(|m| m.reason.clone()),
+                emulated: self.is_emulated(&name),
                 cell: name,
             }
         };

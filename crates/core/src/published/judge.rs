@@ -230,12 +230,12 @@ impl Bound {
     }
 }
 
-/// The times of an emulated host are those of its emulator; numbers of bytes and events hold there too.
+/// Times on an emulated processor are those of its emulator; numbers of bytes and events hold there too.
 fn refuse_emulated(record: &Record, cell: &Cell, metric: &str) -> Result<(), Reason> {
     let unit = select::unit(record, cell, metric)?;
     let is_time = matches!(unit.as_str(), "ns" | "us" | "ms" | "s") || unit.ends_with("/s");
-    match record.host.emulated && is_time {
-        true => Err("the host is emulated: its times mean nothing".to_owned()),
+    match record.is_emulated(&cell.name()) && is_time {
+        true => Err("emulated: the times mean nothing".to_owned()),
         false => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use vmtax_core::{
     experiment::{Record, Sheet},
-    plan::Task,
+    plan::{Cell, Task},
 };
 
 use crate::{
@@ -23,8 +23,11 @@ pub(super) fn parts(record: &Record) -> Vec<String> {
         let task = workload.kind.task;
         let own = match task {
             Task::Probe(_) => {
-                let sheets = record.sheets_of(&workload.name);
-                parts.extend(sheets.iter().map(super::sheet));
+                parts.extend(record.sheets_of(&workload.name).iter().map(super::sheet));
+                continue;
+            }
+            Task::Touch | Task::Walk | Task::Bloat if is_beyond_tables(record, &workload.name) => {
+                parts.extend(record.sheets_of(&workload.name).iter().map(super::sheet));
                 continue;
             }
             _ if told.contains(&task) => continue,
@@ -47,6 +50,16 @@ pub(super) fn parts(record: &Record) -> Vec<String> {
     }
     parts.retain(|part| !part.is_empty());
     parts
+}
+
+/// Whether the settings of a workload differ in more than tables of their own have columns for: in a knob, or in the machine
+/// of a Linux guest.
+fn is_beyond_tables(record: &Record, workload: &str) -> bool {
+    const COLUMNS: [&str; 6] = ["venue", "host", "guest", "size", "stride", "order"];
+    let beyond = |cell: &Cell| {
+        cell.setting.is_linux_guest() || cell.setting.levels().any(|(factor, _)| !COLUMNS.contains(&factor.name))
+    };
+    record.plan.cells().iter().any(|cell| cell.workload == workload && beyond(cell))
 }
 
 /// The noise floor of a leading metric, and those of its effects that are certain.

@@ -29,6 +29,7 @@ pub(crate) fn columns(head: &[&str], rows: impl Iterator<Item = Vec<String>>) ->
 
 fn value(row: &Row) -> String {
     match (&row.value, &row.missing) {
+        (Some(value), _) if row.emulated => format!("{} emulated", nanos_within(value)),
         (Some(value), _) => nanos_within(value),
         (None, Some(_)) => "not here".to_owned(),
         (None, None) if row.failed > 0 => "FAILED".to_owned(),

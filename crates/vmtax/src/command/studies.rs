@@ -35,6 +35,19 @@ macro_rules! study {
 
 /// All of them; a new one is a line here and a directory beside the others.
 pub static STUDIES: &[Study] = &[
+    Study {
+        name: "ept-on-off",
+        text: study!("ept-on-off/plan.toml"),
+        published: Some(study!("ept-on-off/published.toml")),
+    },
+    Study {
+        name: "ept-on-off-quick",
+        text: study!("ept-on-off-quick/plan.toml"),
+        published: Some(study!("ept-on-off/published.toml")),
+    },
+    Study { name: "hugepage-2x2", text: study!("hugepage-2x2/plan.toml"), published: None },
+    Study { name: "hugepage-2x2-quick", text: study!("hugepage-2x2-quick/plan.toml"), published: None },
+    Study { name: "three-venues", text: study!("three-venues/plan.toml"), published: None },
     Study { name: "matrix-quick", text: study!("matrix-quick/plan.toml"), published: None },
     Study {
         name: "hugepage-walk",

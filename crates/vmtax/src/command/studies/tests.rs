@@ -36,6 +36,7 @@ fn metrics(kind: &str) -> &'static [&'static str] {
         "walk" => &["ns_per_reference", "ns_per_reference_1"],
         "reserve" => &["seconds", "pages_per_second"],
         "bloat" => &["bytes_used"],
+        "touch" => &["ns_per_page", "real_seconds", "user_seconds", "system_seconds"],
         _ => &[],
     }
 }
