@@ -4,7 +4,7 @@
 
 # Everything: formatting, lints, documentation, tests on whatever this machine has.
 test: install-tools check
-	cargo test --workspace
+	cargo test --workspace --no-fail-fast
 
 check:
 	cargo fmt --all --check
