@@ -3,6 +3,23 @@
 use super::{Factor, Grammar, Hardness, Scope};
 use crate::units::{Bytes, KIB, MIB};
 
+/// What memory may stand on. The kernel has no anonymous mTHP below 16 KiB (mm/huge_memory.c, Linux 6.8 to 6.12:
+/// THP_ORDERS_ALL_ANON leaves out orders 0 and 1). thp-8k is accepted, and then not available, for the kernel that has it.
+const BACKINGS: &[&str] = &[
+    "4k",
+    "thp",
+    "2m",
+    "1g",
+    "thp-8k",
+    "thp-16k",
+    "thp-32k",
+    "thp-64k",
+    "thp-128k",
+    "thp-256k",
+    "thp-512k",
+    "thp-1024k",
+];
+
 /// Every factor there is.
 pub static FACTORS: &[Factor] = &[
     Factor {
@@ -18,22 +35,7 @@ pub static FACTORS: &[Factor] = &[
     Factor {
         name: "host",
         about: "what the memory stands on: 4 KiB pages, transparent 2 MiB ones, a hugetlb pool, or an mTHP size",
-        // The kernel has no anonymous mTHP below 16 KiB (mm/huge_memory.c, Linux 6.8 to 6.12: THP_ORDERS_ALL_ANON
-        // leaves out orders 0 and 1). thp-8k is accepted, and then not available, for the kernel that has it.
-        levels: Grammar::Words(&[
-            "4k",
-            "thp",
-            "2m",
-            "1g",
-            "thp-8k",
-            "thp-16k",
-            "thp-32k",
-            "thp-64k",
-            "thp-128k",
-            "thp-256k",
-            "thp-512k",
-            "thp-1024k",
-        ]),
+        levels: Grammar::Words(BACKINGS),
         default: Some("4k"),
         hardness: Hardness::Plot,
         scope: Scope::Memory,
@@ -44,7 +46,7 @@ pub static FACTORS: &[Factor] = &[
     Factor {
         name: "guest",
         about: "the leaf of the micro-VM's page table, or what the memory of the workload stands on inside a Linux guest",
-        levels: Grammar::Words(&["4k", "thp", "2m", "1g"]),
+        levels: Grammar::Words(BACKINGS),
         default: Some("4k"),
         hardness: Hardness::Subplot,
         scope: Scope::Virtual,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Cell, Ground, Job, Plan};
+use super::{Cell, Ground, Job, Plan, job::named};
 use crate::{
     factor::Level,
     setting::Backing,
@@ -56,8 +56,7 @@ impl Plan {
         let word = |name| cell.setting.level(name).and_then(Level::word);
         let job = self.job(cell)?;
         let host = self.backing(cell)?;
-        let pages = Backing::ALL.into_iter().find(|backing| Some(backing.name()) == word("guest"));
-        let pages = pages.ok_or("its memory stands on nothing that is known")?;
+        let pages = word("guest").and_then(named).ok_or("its memory stands on nothing that is known")?;
         Ok(Some(Guest {
             accel: match word("accel") {
                 Some("kvm") => Accel::Kvm,

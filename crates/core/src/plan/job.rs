@@ -4,6 +4,8 @@
 
 mod reading;
 
+pub(super) use reading::named;
+
 use crate::{
     arena::{Layout, LayoutError},
     probe::Probe,

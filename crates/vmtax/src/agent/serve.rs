@@ -73,7 +73,7 @@ impl Guest {
             Ask::Hello => hello().map(Say::Hello),
             Ask::Facts => Ok(Say::Facts(Box::new(facts::host()))),
             Ask::Set(wish) => self.set(&wish).map(Say::Set),
-            Ask::Trial(trial) => trial::run(&trial).map(Say::Found),
+            Ask::Trial(trial) => trial::run(&trial, self.lease.take()).map(Say::Found),
             Ask::Write { path, contents } => file::write(&path, &contents.0).map(|()| Say::Written),
             Ask::Read { path, from } => file::read(&path, from).map(Say::Piece),
             Ask::Run(_) | Ask::Interrupt => bail!("nothing runs"),

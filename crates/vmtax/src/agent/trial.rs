@@ -10,25 +10,29 @@ use std::{
 
 use anyhow::{Context, anyhow};
 use vmtax_core::{availability::Reserve, experiment::Finding, plan::Plan};
-use vmtax_machine::{clock::Clock, knob::Host};
+use vmtax_machine::{
+    clock::Clock,
+    knob::{Host, Lease},
+};
 
 use super::message::Trial;
 use crate::lab::{Until, bench::HostBench, experiment::Bench, knobs::Knobs};
 
-/// Runs it.
-pub fn run(trial: &Trial) -> anyhow::Result<Finding> {
+/// Runs it. The lease under which the guest was set goes with it, as the trial may have switches of its own to turn.
+pub fn run(trial: &Trial, lease: Option<Lease>) -> anyhow::Result<Finding> {
     let clock = Clock::default();
     let plan = Plan::parse("trial", &trial.plan)?;
     let cell = plan.cells().into_iter().next().context("a plan has a cell")?;
     // Nobody interrupts a guest: the host ends it.
     let stop = AtomicBool::new(false);
-    // The guest is set already: see `Ask::Set`.
-    let mut knobs = Knobs::of(&plan, Host::default(), None, Reserve::No);
+    let mut knobs = Knobs::of(&plan, Host::default(), lease, Reserve::No);
     let until = Until::Blocks(1);
     let mut bench = HostBench::new(&stop, &mut knobs, &[], clock, Instant::now(), Duration::ZERO, until);
     let mut ground = bench.lay(&plan.memory(&cell), trial.seed)?;
     let finding = bench.trial(&mut ground, &plan, &cell);
     bench.clear(ground);
+    drop(bench);
+    knobs.release()?;
     finding.map_err(|error| anyhow!(error))
 }
 
@@ -38,7 +42,7 @@ mod tests {
 
     fn run(workload: &str) -> anyhow::Result<Finding> {
         let plan = format!("[factors]\nvenue = [\"native\"]\nhost = [\"4k\"]\n[[workload]]\n{workload}");
-        super::run(&Trial { plan, seed: 7 })
+        super::run(&Trial { plan, seed: 7 }, None)
     }
 
     #[test]

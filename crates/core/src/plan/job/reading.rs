@@ -74,10 +74,14 @@ impl Plan {
     /// What the memory of a cell counts as standing on; of transparent pages of another size, the plan's memory says which.
     pub(in crate::plan) fn backing(&self, cell: &Cell) -> Result<Backing, String> {
         let host = self.memory(cell).level("host").and_then(Level::word).unwrap_or_default();
-        let named = Backing::ALL.into_iter().find(|backing| backing.name() == host);
-        let known = named.or_else(|| host.starts_with("thp-").then_some(Backing::Thp));
-        known.ok_or_else(|| format!("memory in pages of {host} cannot be laid yet"))
+        named(host).ok_or_else(|| format!("memory in pages of {host} cannot be laid yet"))
     }
+}
+
+/// The backing that memory of this name counts as.
+pub(in crate::plan) fn named(name: &str) -> Option<Backing> {
+    let known = Backing::ALL.into_iter().find(|backing| backing.name() == name);
+    known.or_else(|| name.starts_with("thp-").then_some(Backing::Thp))
 }
 
 /// The parameters of a cell. Every kind has those that its task asks for: a test makes a job of each.

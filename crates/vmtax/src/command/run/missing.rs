@@ -61,7 +61,7 @@ fn obstacle(known: Known<'_>, plan: &Plan, cell: &Cell) -> Option<Obstacle> {
         return Some(obstacle);
     }
     if let Some((reason, remedy)) = guest(plan, cell).and_then(|wanted| lab::guest::obstacle(&wanted)) {
-        return Some(Obstacle::new(reason, remedy));
+        return Some(Obstacle::new(reason, in_plan(&remedy)));
     }
     let work = work(plan, cell)?;
     let host = under(known.facts, &cell.setting, &memory);
@@ -160,7 +160,9 @@ fn in_plan(remedy: &str) -> String {
     match remedy.split_once(' ') {
         Some(("--size", size)) => format!("size = \"{size}\" in the plan"),
         Some(("--vcpus", vcpus)) => format!("at most {vcpus} vcpus in the plan"),
-        Some(_) | None => remedy.replace("add --reserve (as root)", "vmtax run --reserve (as root)"),
+        Some(_) | None => remedy
+            .replace("add --reserve (as root)", "vmtax run --reserve (as root)")
+            .replace("--qemu FILE", "qemu = [\"FILE\"] in the plan"),
     }
 }
 
