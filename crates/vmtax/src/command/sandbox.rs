@@ -48,7 +48,7 @@ pub fn run(args: &SandboxArgs) -> anyhow::Result<ExitCode> {
     };
     let mut guest = Guest::boot(machine, &kernel, &initramfs, Patience::default())?;
     output::note(format!(
-        "Sandbox ready in {:.1} s: an emulated AMD host, {} CPUs, {}. Mechanisms are real in it, times are not.",
+        "Sandbox ready in {:.1} s: an emulated AMD host, {} CPUs, {}.\nMechanisms are real in it, times are not.",
         guest.timing().agent.as_secs_f64(),
         args.cpus,
         args.memory
