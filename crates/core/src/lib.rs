@@ -16,6 +16,7 @@ pub mod factor;
 pub mod host;
 pub mod plan;
 pub mod probe;
+pub mod program;
 pub mod prose;
 pub mod request;
 pub mod run;
