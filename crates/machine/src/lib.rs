@@ -14,6 +14,7 @@ pub mod lane;
 pub mod microvm;
 pub mod mthp;
 pub mod probe;
+pub mod process;
 pub mod reserve;
 pub mod rights;
 pub mod usage;
