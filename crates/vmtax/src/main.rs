@@ -11,6 +11,8 @@ mod cli;
 mod command;
 mod lab;
 mod output;
+#[expect(dead_code, reason = "plans run programs next")]
+mod program;
 mod progress;
 mod signal;
 mod store;

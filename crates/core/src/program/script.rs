@@ -45,7 +45,7 @@ pub struct Script {
 pub struct Server {
     /// Its command; stays in the foreground until it is killed.
     pub command: Vec<String>,
-    /// It is ready when this TCP port answers.
+    /// It is ready when it listens on this TCP port.
     pub port: u16,
 }
 
