@@ -14,6 +14,7 @@ pub mod experiment;
 pub mod explain;
 pub mod factor;
 pub mod host;
+pub mod os;
 pub mod plan;
 pub mod probe;
 pub mod program;

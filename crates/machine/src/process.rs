@@ -193,9 +193,9 @@ pub fn run(command: &Command, bounds: &Bounds, stop: &AtomicBool) -> Result<Ende
     Running::start(command)?.finish(bounds, stop)
 }
 
-/// Free bytes for an ordinary user on the disk of `directory`, where that can be told.
+/// Free bytes for an ordinary user on the disk of `directory`; none where that cannot be told, or is no disk, as `/proc`.
 pub fn free(directory: &Path) -> Option<Bytes> {
-    let stat = rustix::fs::statvfs(directory).ok()?;
+    let stat = rustix::fs::statvfs(directory).ok().filter(|stat| stat.f_blocks > 0)?;
     Some(Bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
 }
 

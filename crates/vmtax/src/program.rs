@@ -78,7 +78,7 @@ pub fn run(program: &Program, values: &Values, place: &Place, stop: &AtomicBool)
     let script = (program.script)(values, &place.site(directory.path()))?;
     room(&script, directory.path())?;
     let version = version(&program.needs, directory.path(), stop)?;
-    let _server = match (&script.server, place.servers) {
+    let server = match (&script.server, place.servers) {
         (Some(server), Servers::Ours) => Some(serve(server, directory.path(), stop)?),
         (None, _) | (_, Servers::Theirs) => None,
     };
@@ -95,6 +95,7 @@ pub fn run(program: &Program, values: &Values, place: &Place, stop: &AtomicBool)
     finding.evidence.extend(evidence(&run.usage));
     finding.evidence.extend(version.map(|version| (format!("{}.version", program.needs.program), version)));
     finding.caveats.extend(on_memory(&script, directory.path()));
+    finding.caveats.extend(server.map(|_| "client and server shared the CPUs of one machine".to_owned()));
     directory.close().map_err(Failure::Directory)?;
     Ok(finding)
 }

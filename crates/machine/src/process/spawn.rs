@@ -40,7 +40,8 @@ pub(super) fn spawn(command: &Command) -> Result<Child, Error> {
     // SAFETY: between fork and exec only two system calls are made: nothing allocates or takes a lock.
     unsafe { builder.pre_exec(prepare) };
     builder.spawn().map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => Error::Missing { program: program.clone() },
+        // It may be the directory that is not there.
+        io::ErrorKind::NotFound if command.directory.is_dir() => Error::Missing { program: program.clone() },
         _ => Error::Start { program: program.clone(), source },
     })
 }

@@ -128,6 +128,10 @@ fn a_missing_program_and_too_many_files_are_errors_with_names() {
         run(&command, &Bounds::within(LONG), &AtomicBool::new(false)).unwrap_err().to_string()
     };
     assert_eq!(error("no-such-benchmark", 0), "`no-such-benchmark` is not installed");
+    let words = ["true".to_owned()];
+    let nowhere = Command { words: &words, directory: Path::new("/no/such/directory"), open_files: 0 };
+    let nowhere = run(&nowhere, &Bounds::within(LONG), &AtomicBool::new(false)).unwrap_err();
+    assert!(matches!(nowhere, Error::Start { .. }), "the program is there: {nowhere}");
     if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum {
         let needed = limit + 1;
         let expected =
