@@ -58,7 +58,7 @@ pub struct Program {
 pub struct Needs {
     /// The executable.
     pub program: &'static str,
-    /// What installs it, as Debian calls it, or in words.
+    /// The packages that hold it and what it needs beside, as Debian calls them.
     pub package: &'static str,
     /// The arguments that make it tell its version.
     pub version: &'static [&'static str],
@@ -101,7 +101,7 @@ impl Needs {
 
     /// What to do where the program is missing.
     pub fn remedy(&self) -> String {
-        if self.package.contains(' ') { self.package.to_owned() } else { format!("apt-get install {}", self.package) }
+        format!("apt-get install {}", self.package)
     }
 }
 

@@ -20,7 +20,12 @@ use crate::{
 pub static PROGRAM: Program = Program {
     name: "kernbench",
     about: "time of a kernel build, with CPU time, context switches and sleeps",
-    needs: Needs { program: "make", package: "make", version: &["--version"], before_version: "GNU Make " },
+    needs: Needs {
+        program: "make",
+        package: "make gcc flex bison bc",
+        version: &["--version"],
+        before_version: "GNU Make ",
+    },
     parameters: &[
         Parameter { name: "jobs", values: Grammar::Count(1, 4096), default: "4" },
         Parameter { name: "config", values: Grammar::Words(CONFIGS), default: "tinyconfig" },

@@ -23,7 +23,7 @@ pub static PROGRAM: Program = Program {
     about: "a TCP stream, or requests and responses, to the machine under test",
     needs: Needs {
         program: "netperf",
-        package: "in Debian's non-free: apt-get install netperf; iperf3 and sockperf are free stand-ins",
+        package: "netperf (in non-free; iperf3 and sockperf are free stand-ins)",
         version: &["-V"],
         before_version: "Netperf version ",
     },

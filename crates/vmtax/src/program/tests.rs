@@ -234,3 +234,21 @@ fn a_build_is_timed_in_kernbenchs_terms() {
     let failure = run(kernbench, &values, &place, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(failure.contains("ended with exit code 2") && failure.contains("lib/"), "{failure}");
 }
+
+/// The tree of a kernel, for those who have one.
+const TREE: &str = "VMTAX_KERNEL_TREE";
+
+#[test]
+fn a_kernel_is_built_for_real_where_a_tree_is_given() {
+    let Ok(tree) = env::var(TREE) else {
+        println!("skipped: {TREE} names no kernel tree");
+        return;
+    };
+    let room = Room::new();
+    let kernbench = Program::named("kernbench").unwrap();
+    let place = Place { tree: Some(tree), ..room.place() };
+    let values = Values::new(kernbench, &[("jobs", Level::Count(2))]).unwrap();
+    let finding = run(kernbench, &values, &place, &AtomicBool::new(false)).unwrap();
+    println!("{finding:#?}");
+    assert_eq!((finding.metrics.len(), room.left()), (6, 0));
+}

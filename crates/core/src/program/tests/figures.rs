@@ -190,6 +190,12 @@ fn hackbench_is_read_in_its_three_forms() {
 #[test]
 fn netperf_is_read_as_table_and_by_key() {
     check(recorded!("netperf", "netperf/stream"), &["mbit_per_second 9036.28 Mbit/s"], &[]);
+    check(recorded!("netperf", "netperf/manual-stream"), &["mbit_per_second 25375.66 Mbit/s"], &[]);
+    check(
+        recorded!("netperf", "netperf/manual-rr", test = "tcp_rr"),
+        &["transactions_per_second 29150.15 trans/s"],
+        &[],
+    );
     check(recorded!("netperf", "netperf/demo"), &["mbit_per_second 15745.77 Mbit/s"], &[]);
     check(recorded!("netperf", "netperf/stream-keys"), &["mbit_per_second 11758.19 Mbit/s"], &[]);
     check(recorded!("netperf", "netperf/rr", test = "tcp_rr"), &["transactions_per_second 50103.93 trans/s"], &[]);
@@ -251,6 +257,18 @@ fn ab_is_read_when_every_request_succeeded() {
         &["requests_per_second 1512.58 requests/s", "request_ms 1.322 ms"],
         &["the server kept no connection alive: every request opened one"],
     );
+}
+
+#[test]
+fn lines_that_a_later_ab_adds_are_no_obstacle() {
+    let recorded = recorded!("ab", "ab/plain", requests = "200", concurrency = "4");
+    let later = recorded
+        .stdout
+        .replace("Complete requests:", "Number of workers:      2\nRampup delay:           0\nComplete requests:");
+    assert_eq!(recorded.read_as(&later), recorded.read());
+    let doubtful = "WARNING: The median and mean for the total time are not within a normal deviation\nPercentage of";
+    let finding = recorded.read_as(&recorded.stdout.replace("Percentage of", doubtful)).unwrap();
+    assert_eq!(finding.caveats, ["ab finds median and mean of its times too far apart: they are not reliable"]);
 }
 
 #[test]
