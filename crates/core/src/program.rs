@@ -29,7 +29,7 @@ pub use error::{Unfit, Unreadable};
 pub use output::{Output, Outputs, Usage};
 pub use script::{Huge, Script, Server, Site};
 pub use values::Values;
-pub use version::{Mixed, same_version};
+pub use version::{Mixed, same_version, same_version_in};
 
 use crate::{
     experiment::{Better, Finding, Metric},
@@ -97,6 +97,11 @@ impl Needs {
         let (_, rest) = answer.split_once(self.before_version)?;
         let version = rest.split_whitespace().next()?.trim_end_matches([',', ')']);
         version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
+    }
+
+    /// The name under which a finding holds the version, such as `sysbench.version`.
+    pub fn version_evidence(&self) -> String {
+        format!("{}.version", self.program)
     }
 
     /// What to do where the program is missing.

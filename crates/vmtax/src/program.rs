@@ -93,7 +93,7 @@ pub fn run(program: &Program, values: &Values, place: &Place, stop: &AtomicBool)
     let outputs = Outputs { run: run.output(), reference: reference.as_ref().map(Text::output) };
     let mut finding = run.explain((program.read)(values, &outputs))?;
     finding.evidence.extend(evidence(&run.usage));
-    finding.evidence.extend(version.map(|version| (format!("{}.version", program.needs.program), version)));
+    finding.evidence.extend(version.map(|version| (program.needs.version_evidence(), version)));
     finding.caveats.extend(on_memory(&script, directory.path()));
     finding.caveats.extend(server.map(|_| "client and server shared the CPUs of one machine".to_owned()));
     directory.close().map_err(Failure::Directory)?;

@@ -1,5 +1,8 @@
 //! Versions are not mixed: sysbench 0.4, 1.0 and 1.1 count differently, and so do old and new hackbench.
 
+use super::Program;
+use crate::experiment::Finding;
+
 /// Two versions of one program where there should be one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -39,9 +42,31 @@ pub fn same_version<'a>(
     }
 }
 
+/// The same, of findings of one program. Findings that do not tell a version cannot be refused.
+pub fn same_version_in<'a>(
+    program: &Program,
+    found: impl IntoIterator<Item = (&'a str, &'a Finding)>,
+) -> Result<Option<String>, Mixed> {
+    let name = program.needs.version_evidence();
+    let version = |(place, finding): (&'a str, &'a Finding)| Some((place, finding.evidence.get(&name)?.as_str()));
+    same_version(program.name, found.into_iter().filter_map(version))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_found_in_findings() {
+        let sysbench = Program::named("sysbench-cpu").unwrap();
+        let of = |version: &str| Finding {
+            evidence: [("sysbench.version".to_owned(), version.to_owned())].into(),
+            ..Finding::default()
+        };
+        let (old, new) = (of("1.0.11"), of("1.0.20"));
+        assert_eq!(same_version_in(sysbench, [("a", &new), ("b", &new)]), Ok(Some("1.0.20".into())));
+        assert!(same_version_in(sysbench, [("a", &new), ("b", &Finding::default()), ("c", &old)]).is_err());
+    }
 
     #[test]
     fn versions_are_never_mixed() {

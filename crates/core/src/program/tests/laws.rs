@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::{super::*, successes};
+use crate::units::{Bytes, MIB, PageSize};
 
 #[test]
 fn an_output_cut_anywhere_gives_the_same_figures_or_none() {
@@ -75,6 +76,18 @@ proptest! {
             if let Ok(finding) = recorded.read_as(&(lines.join("\n") + "\n")) {
                 prop_assert!(finding.metrics.iter().all(|metric| metric.value > 0.0 && metric.value.is_finite()));
             }
+        }
+    }
+
+    #[test]
+    fn the_huge_pages_of_sysbench_hold_its_block(exponent in 3..40u32, threads in 1..64u64) {
+        let block = 1u64 << exponent;
+        let huge = Huge { buffers: threads, bytes: sysbench::memory::asked(Bytes(block)) };
+        for page in [PageSize::Large, PageSize::Giant] {
+            let pages = huge.pages(page);
+            prop_assert!(pages * page.bytes() >= threads * block);
+            // At most 4 MiB and a page more for each: the odd rounding.
+            prop_assert!(pages * page.bytes() <= threads * (block + 4 * MIB + page.bytes()));
         }
     }
 
