@@ -15,7 +15,7 @@ pub const GIB: u64 = 1 << 30;
 pub const LINE: u64 = 64;
 
 /// A number of bytes. Written `512M`, `1G`, `64K` or plain; read back as `512 MiB`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
