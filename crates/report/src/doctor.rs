@@ -6,6 +6,7 @@
 mod advice;
 mod facts;
 mod grid;
+mod guests;
 
 use serde::Serialize;
 use vmtax_core::{
@@ -15,6 +16,7 @@ use vmtax_core::{
 
 pub use advice::{Advice, advice};
 pub use grid::Status;
+pub use guests::{Guests, Part};
 
 /// Columns of the text.
 const WIDTH: usize = 80;
@@ -23,7 +25,7 @@ const WIDTH: usize = 80;
 const LABEL: usize = 14;
 
 /// What `vmtax doctor` prints.
-pub fn doctor(host: &Host, availability: &Availability) -> String {
+pub fn doctor(host: &Host, availability: &Availability, guests: &Guests) -> String {
     let mut text = String::new();
     for group in facts::groups(host) {
         text.push_str(group.title);
@@ -36,6 +38,7 @@ pub fn doctor(host: &Host, availability: &Availability) -> String {
     text.push_str(&advice_text(host));
     text.push_str(&format!("What can be measured with {}\n", demand_text(availability)));
     text.push_str(&grid::text(availability));
+    text.push_str(&guests.text());
     text
 }
 
@@ -50,12 +53,14 @@ pub struct Doctor<'a> {
     pub advice: Vec<Advice>,
     /// One row a setting, in the manner of `vmtax matrix --json`.
     pub cells: Vec<Status<'a>>,
+    /// What Linux guests take.
+    pub guests: &'a Guests,
 }
 
 impl<'a> Doctor<'a> {
     /// From the same two things as the text.
-    pub fn new(host: &'a Host, availability: &'a Availability) -> Doctor<'a> {
-        Doctor { schema: 1, host, advice: advice(host), cells: grid::statuses(availability) }
+    pub fn new(host: &'a Host, availability: &'a Availability, guests: &'a Guests) -> Doctor<'a> {
+        Doctor { schema: 1, host, advice: advice(host), cells: grid::statuses(availability), guests }
     }
 }
 
