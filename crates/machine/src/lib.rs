@@ -16,6 +16,7 @@ pub mod mthp;
 pub mod probe;
 pub mod reserve;
 pub mod rights;
+pub mod tap;
 pub mod usage;
 
 pub use kvm_ioctls::Kvm;

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use host::{Ran, has, vmtax};
+use host::{Ran, has, under, vmtax};
 use tempfile::TempDir;
 
 /// The kernel for guests, from this host or from its package mirror; none without it or without QEMU.
@@ -54,6 +54,7 @@ fn a_guest_boots_answers_measures_and_powers_off() {
     }
     let place = place();
     let seen = Ran::of(boot(place.path(), "--vcpus 2 --pin 0 --memory 256M --host 4k --json").output().unwrap()).json();
+    assert_eq!(seen["agent"], "virtio-serial", "{seen}");
     assert_eq!(seen["hello"]["cpus"], 2, "{seen}");
     assert_eq!(seen["hello"]["unloaded"].as_array().map(Vec::len), Some(0), "{seen}");
     assert_eq!(seen["evidence"]["accel"], "tcg");
@@ -88,18 +89,83 @@ fn a_guest_that_panics_is_told_with_the_end_of_its_console() {
 }
 
 #[test]
-fn a_kernel_without_virtio_is_told_by_what_its_agent_said() {
+fn a_kernel_without_virtio_is_reached_by_its_serial_port() {
     let Some(kernel) = kernel() else { return };
     let place = place();
     // Its modules are said to be built in, and are not.
     let empty = tempfile::tempdir().unwrap();
     fs::write(empty.path().join("modules.builtin"), "virtio_pci.ko\nvirtio_console.ko\n").unwrap();
-    let arguments = format!("--kernel {kernel} --modules {}", empty.path().display());
-    let ran = Ran::of(boot(place.path(), &arguments).output().unwrap());
+    let arguments = format!("--json --kernel {kernel} --modules {}", empty.path().display());
+    let seen = Ran::of(boot(place.path(), &arguments).output().unwrap()).json();
+    assert_eq!(seen["agent"], "serial", "{seen}");
+    assert_eq!(seen["hello"]["cpus"], 2, "{seen}");
+    assert_eq!(seen["finding"]["metrics"][0]["name"], "ns_per_access");
+    // The kernel does not know its second serial port either.
+    let ran = Ran::of(boot(place.path(), &arguments).args(["--append", "8250.nr_uarts=1"]).output().unwrap());
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("| vmtax agent: no virtio-serial port is named vmtax.agent"), "{ran:?}");
-    assert!(ran.stderr.contains("help: a kernel with virtio"), "{ran:?}");
+    assert!(ran.stderr.contains("help: a kernel with virtio or a second serial port"), "{ran:?}");
     assert!(is_empty(place.path()));
+}
+
+/// In a network of its own, which goes with it.
+const IN_OWN_NETWORK: [&str; 6] = ["unshare", "--net", "--mount", "sh", "-c", "mount -t sysfs none /sys && exec \"$0\" $@"];
+
+fn has_taps() -> bool {
+    let tried = Command::new(IN_OWN_NETWORK[0]).args(&IN_OWN_NETWORK[1..]).args(["test", "-c /dev/net/tun"]).output();
+    let obstacle = match tried {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(format!("unshare, /dev/net/tun: {}", String::from_utf8_lossy(&output.stderr).trim())),
+        Err(e) => Some(format!("unshare: {e}")),
+    };
+    has("tap", obstacle)
+}
+
+#[test]
+fn a_guest_on_a_tap_of_its_own_leaves_none_behind() {
+    if kernel().is_none() || !has_taps() {
+        return;
+    }
+    let place = place();
+    let program = Path::new(env!("CARGO_BIN_EXE_vmtax"));
+    let boot = |arguments: &str| {
+        let mut command = under(&IN_OWN_NETWORK, program, &format!("image boot --accel tcg --net tap {arguments}"));
+        command.env("XDG_RUNTIME_DIR", place.path());
+        Ran::of(command.output().unwrap())
+    };
+    let seen = boot("--vhost off --json").json();
+    let link = &seen["evidence"]["link"];
+    assert_eq!(link["tap"], "vmtax0", "{seen}");
+    assert_eq!(link["tap_flags"], "0x5002", "a tap with virtio's header, not persistent: {seen}");
+    assert_eq!(link["vhost_device"], false, "{seen}");
+    assert_ne!(link["vhost_thread"].as_str(), None, "absent, or hidden: {seen}");
+    assert!(!fs::read_to_string("/proc/net/dev").unwrap().contains("vmtax"));
+    if !Path::new("/dev/vhost-net").exists() {
+        let ran = boot("--vhost on");
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.starts_with("error: cannot open /dev/vhost-net"), "{ran:?}");
+        assert!(ran.stderr.contains("help: sudo modprobe vhost_net"), "{ran:?}");
+    }
+    assert!(is_empty(place.path()));
+}
+
+#[test]
+fn without_the_right_to_a_tap_the_way_out_is_told() {
+    if kernel().is_none() || !has_taps() || !host::has_root() {
+        return;
+    }
+    let kernel = kernel().unwrap();
+    let (_directory, program) = host::public_copy();
+    let image = _directory.path().join("vmlinuz");
+    fs::copy(kernel, &image).unwrap();
+    fs::set_permissions(&image, fs::Permissions::from_mode(0o644)).unwrap();
+    let arguments = format!("image boot --accel tcg --net tap --kernel {}", image.display());
+    let ran = Ran::of(under(host::AS_NOBODY, &program, &arguments).output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let error = "error: cannot have the tap device vmtax%d";
+    let no_device = "error: cannot open /dev/net/tun";
+    assert!(ran.stderr.starts_with(error) || ran.stderr.starts_with(no_device), "{ran:?}");
+    assert!(ran.stderr.contains("help: "), "{ran:?}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use vmtax_core::units::Bytes;
 
 use super::{HostLevel, value};
+use crate::guest::machine::{Net, Vhost};
 
 #[derive(Debug, Args)]
 pub struct ImageArgs {
@@ -63,9 +64,51 @@ pub struct BootArgs {
     /// QEMU's name of the processor [default: host under KVM, max emulated]
     #[arg(long, value_name = "NAME")]
     pub cpu: Option<String>,
+    /// Its network card
+    #[arg(long, value_enum, default_value_t = NetChoice::None)]
+    pub net: NetChoice,
+    /// The tap device, made by an administrator [default: a new one, which needs CAP_NET_ADMIN]
+    #[arg(long, value_name = "NAME")]
+    pub tap: Option<String>,
+    /// Who moves the packets of a tap device: the host's kernel, or QEMU
+    #[arg(long, value_enum, default_value_t = VhostChoice::Off)]
+    pub vhost: VhostChoice,
     /// One JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NetChoice {
+    /// It has none
+    None,
+    /// To nowhere but QEMU itself; needs no right
+    User,
+    /// To a tap device of this host
+    Tap,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum VhostChoice {
+    /// A thread of this host's kernel
+    On,
+    /// QEMU
+    Off,
+}
+
+impl BootArgs {
+    /// The card that is asked for.
+    pub fn net(&self) -> Option<Net> {
+        let vhost = match self.vhost {
+            VhostChoice::On => Vhost::On,
+            VhostChoice::Off => Vhost::Off,
+        };
+        match self.net {
+            NetChoice::None => None,
+            NetChoice::User => Some(Net::User),
+            NetChoice::Tap => Some(Net::Tap { name: self.tap.clone(), vhost }),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

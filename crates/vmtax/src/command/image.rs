@@ -11,9 +11,16 @@ use vmtax_core::{
 
 use super::Refusal;
 use crate::{
-    agent::message::{Got, Hello, Trial, Wish},
+    agent::{
+        message::{Got, Hello, Trial, Wish},
+        port::Way,
+    },
     cli::{AccelChoice, BootArgs, ImageArgs, ImageCommand, KernelArgs},
-    guest::{Accel, Guest, GuestError, Machine, Patience, Timing, evidence::Evidence},
+    guest::{
+        Accel, Guest, GuestError, Machine, Patience, Timing,
+        evidence::Evidence,
+        link::{Link, Thread},
+    },
     image::{ImageError, Initramfs, Kernel, Role, Source, package},
     output,
 };
@@ -69,6 +76,7 @@ pub fn source(args: &KernelArgs) -> Source {
 /// What was seen of a guest that was tried.
 struct Seen {
     hello: Hello,
+    way: Way,
     timing: Timing,
     evidence: Evidence,
     facts: Host,
@@ -87,6 +95,7 @@ fn boot(args: &BootArgs) -> anyhow::Result<ExitCode> {
         vcpus: args.vcpus,
         memory: args.memory,
         backing: args.host.backing(),
+        net: args.net(),
         append: args.append.clone(),
         ..Machine::new(accel)
     };
@@ -113,12 +122,12 @@ fn tried(machine: Machine, pin: &[usize], kernel: &Kernel, initramfs: &Initramfs
     let facts = guest.facts()?;
     let got = guest.set(wish())?;
     let finding = guest.trial(Trial { plan: PLAN.to_owned(), seed: 1 }, PATIENCE)?;
-    let (hello, timing) = (guest.hello().clone(), guest.timing());
-    Ok(Seen { hello, timing, evidence, facts, got, finding, ending: guest.shut_down()? })
+    let (hello, way, timing) = (guest.hello().clone(), guest.way(), guest.timing());
+    Ok(Seen { hello, way, timing, evidence, facts, got, finding, ending: guest.shut_down()? })
 }
 
 fn text(seen: &Seen) -> String {
-    let Seen { hello, timing, evidence, facts, got, finding, ending } = seen;
+    let Seen { hello, way, timing, evidence, facts, got, finding, ending } = seen;
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
     let is_emulated = evidence.accel == Accel::Tcg.name();
     let pools = got.pools.iter().map(|(page, pages)| format!("{pages} pages of {} set aside", page.prose()));
@@ -128,6 +137,13 @@ fn text(seen: &Seen) -> String {
         ("cpu", format!("{} × {}", hello.cpus, facts.cpu.brand.as_deref().unwrap_or("unnamed"))),
         ("memory", hello.memory.to_string()),
         ("set", pools.chain(thp).collect::<Vec<_>>().join(", ")),
+        (
+            "reached",
+            match way {
+                Way::VirtioSerial => "by virtio-serial".to_owned(),
+                Way::Serial => "by a serial port: its kernel has no virtio-serial".to_owned(),
+            },
+        ),
         ("qemu", evidence.qemu_version.clone()),
         ("executed", format!("by {}{}", evidence.accel, if is_emulated { ": times mean nothing" } else { "" })),
         (
@@ -138,6 +154,7 @@ fn text(seen: &Seen) -> String {
                 100.0 * evidence.ram.thp_coverage
             ),
         ),
+        ("network", evidence.link.as_ref().map_or("none observed".to_owned(), linked)),
         (
             "boot",
             format!(
@@ -155,11 +172,23 @@ fn text(seen: &Seen) -> String {
     rows.iter().map(|(name, value)| format!("{name:<11}{value}\n")).collect()
 }
 
+fn linked(link: &Link) -> String {
+    let tap = link.tap.as_deref().unwrap_or("no tap");
+    let server = match link.vhost_thread {
+        Thread::Seen(thread) => format!("served by the kernel's thread {thread}"),
+        Thread::Absent => "served by QEMU".to_owned(),
+        Thread::Hidden if link.vhost_device => "served by the kernel".to_owned(),
+        Thread::Hidden => "served by QEMU".to_owned(),
+    };
+    format!("{tap}, {server}")
+}
+
 fn json(seen: &Seen) -> String {
-    let Seen { hello, timing, evidence, facts, got, finding, ending } = seen;
+    let Seen { hello, way, timing, evidence, facts, got, finding, ending } = seen;
     let value = json!({
         "schema": 1,
         "hello": hello,
+        "agent": way,
         "evidence": evidence,
         "emulated": evidence.accel == Accel::Tcg.name(),
         "facts": facts,
