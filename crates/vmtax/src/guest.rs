@@ -18,6 +18,7 @@ pub mod boot;
 pub mod command;
 pub mod console;
 pub mod directory;
+pub mod domain;
 pub mod error;
 pub mod evidence;
 pub mod keeper;

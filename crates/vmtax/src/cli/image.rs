@@ -64,15 +64,22 @@ pub struct BootArgs {
     /// QEMU's name of the processor [default: host under KVM, max emulated]
     #[arg(long, value_name = "NAME")]
     pub cpu: Option<String>,
+    /// A machine like this domain of libvirt's, a name or an XML file; read only
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["vcpus", "pin", "memory", "host", "qemu", "board", "cpu", "net", "tap", "vhost"]
+    )]
+    pub domain: Option<String>,
     /// Its network card
     #[arg(long, value_enum, default_value_t = NetChoice::None)]
     pub net: NetChoice,
     /// The tap device, made by an administrator [default: a new one, which needs CAP_NET_ADMIN]
     #[arg(long, value_name = "NAME")]
     pub tap: Option<String>,
-    /// Who moves the packets of a tap device: the host's kernel, or QEMU
-    #[arg(long, value_enum, default_value_t = VhostChoice::Off)]
-    pub vhost: VhostChoice,
+    /// Who moves the packets of a tap device: the host's kernel, or QEMU [default: off]
+    #[arg(long, value_enum)]
+    pub vhost: Option<VhostChoice>,
     /// One JSON object
     #[arg(long)]
     pub json: bool,
@@ -98,15 +105,19 @@ pub enum VhostChoice {
 
 impl BootArgs {
     /// The card that is asked for.
-    pub fn net(&self) -> Option<Net> {
+    ///
+    /// # Errors
+    /// Words for a tap device, and none is asked for.
+    pub fn net(&self) -> Result<Option<Net>, &'static str> {
         let vhost = match self.vhost {
-            VhostChoice::On => Vhost::On,
-            VhostChoice::Off => Vhost::Off,
+            Some(VhostChoice::On) => Vhost::On,
+            Some(VhostChoice::Off) | None => Vhost::Off,
         };
-        match self.net {
-            NetChoice::None => None,
-            NetChoice::User => Some(Net::User),
-            NetChoice::Tap => Some(Net::Tap { name: self.tap.clone(), vhost }),
+        match (self.net, &self.tap, self.vhost) {
+            (NetChoice::Tap, name, _) => Ok(Some(Net::Tap { name: name.clone(), vhost })),
+            (NetChoice::None, None, None) => Ok(None),
+            (NetChoice::User, None, None) => Ok(Some(Net::User)),
+            (NetChoice::None | NetChoice::User, ..) => Err("--tap and --vhost are of a tap device"),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     },
     cli::{AccelChoice, BootArgs, ImageArgs, ImageCommand, KernelArgs},
     guest::{
-        Accel, Guest, GuestError, Machine, Patience, Timing,
+        Accel, Guest, GuestError, Machine, Patience, Timing, domain,
         evidence::Evidence,
         link::{Link, Thread},
     },
@@ -88,31 +88,44 @@ struct Seen {
 fn boot(args: &BootArgs) -> anyhow::Result<ExitCode> {
     let kernel = Kernel::find(&source(&args.kernel))?;
     let initramfs = Initramfs::build(&kernel, Role::Guest)?;
-    let machine = |accel| Machine {
+    let net = args.net().map_err(|why| Refusal::new(why, "--net tap"))?;
+    let domain = args.domain.as_deref().map(domain::find).transpose().map_err(GuestError::from)?;
+    for note in domain.iter().flat_map(|domain| &domain.notes) {
+        output::note(note);
+    }
+    let described =
+        |accel| domain.as_ref().map(|domain| Machine { append: args.append.clone(), ..domain.under(accel) });
+    let pin = domain.as_ref().map_or(&args.pin, |domain| &domain.pin);
+    let plain = |accel| Machine {
         qemu: args.qemu.clone(),
         board: args.board.clone(),
         cpu: args.cpu.clone(),
         vcpus: args.vcpus,
         memory: args.memory,
         backing: args.host.backing(),
-        net: args.net(),
+        net: net.clone(),
         append: args.append.clone(),
         ..Machine::new(accel)
     };
-    let tried = |accel| tried(machine(accel), &args.pin, &kernel, &initramfs);
-    let seen = match args.accel {
-        AccelChoice::Kvm => tried(Accel::Kvm)?,
-        AccelChoice::Tcg => tried(Accel::Tcg)?,
+    let machine = |accel| described(accel).unwrap_or_else(|| plain(accel));
+    let seen = executed(args.accel, |accel| tried(machine(accel), pin, &kernel, &initramfs))?;
+    output::print(&if args.json { json(&seen) } else { text(&seen) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What comes of a guest under the accelerator of choice.
+pub fn executed<T>(choice: AccelChoice, tried: impl Fn(Accel) -> Result<T, GuestError>) -> Result<T, GuestError> {
+    match choice {
+        AccelChoice::Kvm => tried(Accel::Kvm),
+        AccelChoice::Tcg => tried(Accel::Tcg),
         AccelChoice::Auto => match tried(Accel::Kvm) {
             Err(error @ (GuestError::Qemu { .. } | GuestError::NoSign { .. })) => {
                 output::note(format_args!("under KVM: {error}\nemulating the processor instead"));
-                tried(Accel::Tcg)?
+                tried(Accel::Tcg)
             }
-            seen => seen?,
+            seen => seen,
         },
-    };
-    output::print(&if args.json { json(&seen) } else { text(&seen) })?;
-    Ok(ExitCode::SUCCESS)
+    }
 }
 
 fn tried(machine: Machine, pin: &[usize], kernel: &Kernel, initramfs: &Initramfs) -> Result<Seen, GuestError> {

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf, time::Duration};
 
 use vmtax_machine::tap::TapError;
 
-use super::machine::Accel;
+use super::{domain::DomainError, machine::Accel};
 use crate::{agent::frame::FrameError, image::ImageError};
 
 /// What went wrong with a guest. Of the texts that it carries, those that a guest wrote are printable.
@@ -13,6 +13,9 @@ pub enum GuestError {
     /// Nothing to boot.
     #[error(transparent)]
     Image(#[from] ImageError),
+    /// No machine like a domain of libvirt's.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
     /// No network for it.
     #[error(transparent)]
     Tap(#[from] TapError),
@@ -105,6 +108,7 @@ impl GuestError {
         match self {
             GuestError::Image(error) => error.remedy(),
             GuestError::Tap(error) => error.remedy(),
+            GuestError::Domain(error) => error.remedy(),
             GuestError::Machine(_)
             | GuestError::Contradiction(_)
             | GuestError::Host { .. }
@@ -127,7 +131,8 @@ impl GuestError {
     /// Whether nothing ran: the machine cannot be, or this host lacks what it takes.
     pub fn is_refusal(&self) -> bool {
         match self {
-            GuestError::Image(_) | GuestError::Tap(_) | GuestError::Machine(_) | GuestError::NoQemu(_) => true,
+            GuestError::Image(_) | GuestError::Domain(_) | GuestError::Tap(_) => true,
+            GuestError::Machine(_) | GuestError::NoQemu(_) => true,
             GuestError::Qemu { .. } | GuestError::NoSign { .. } => true,
             GuestError::Host { .. }
             | GuestError::Contradiction(_)
@@ -163,6 +168,7 @@ fn qemu_remedy(reason: &str) -> Option<String> {
         ("Cannot allocate memory", "less memory for the guest, or a larger pool: see vmtax doctor"),
         ("-sandbox", "a QEMU built with seccomp: sudo apt-get install qemu-system-x86"),
         ("Property ", "a newer QEMU (7.0 or later): --qemu FILE"),
+        ("Failed to get", "its disk is in use: shut down the machine that has it open"),
         ("vhost char device", "sudo modprobe vhost_net, or have QEMU serve the card: vhost off"),
     ];
     table.into_iter().find(|(words, _)| reason.contains(words)).map(|(_, remedy)| remedy.to_owned())

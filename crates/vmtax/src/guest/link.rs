@@ -70,11 +70,14 @@ impl Link {
             None => {}
             Some(_) => {
                 let flags = tap_flags.as_deref().unwrap_or_default();
-                return Some(format!("{tap} is no tap device whose packets carry virtio's header: its flags are {flags}"));
+                return Some(format!(
+                    "{tap} is no tap device whose packets carry virtio's header: its flags are {flags}"
+                ));
             }
         }
         match (vhost, vhost_device, vhost_thread) {
-            (Vhost::On, true, Thread::Seen(_) | Thread::Hidden) | (Vhost::Off, false, Thread::Absent | Thread::Hidden) => None,
+            (Vhost::On, true, Thread::Seen(_) | Thread::Hidden)
+            | (Vhost::Off, false, Thread::Absent | Thread::Hidden) => None,
             (Vhost::On, false, _) => Some("vhost is on, and QEMU has not opened /dev/vhost-net".to_owned()),
             (Vhost::On, true, Thread::Absent) => Some("vhost is on, and there is no thread vhost-PID".to_owned()),
             (Vhost::Off, true, _) => Some("vhost is off, and QEMU has opened /dev/vhost-net".to_owned()),
