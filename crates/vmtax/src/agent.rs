@@ -18,6 +18,7 @@ pub mod frame;
 pub mod init;
 pub mod message;
 mod modprobe;
+mod place;
 pub mod port;
 mod run;
 mod serve;

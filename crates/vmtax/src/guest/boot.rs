@@ -80,11 +80,11 @@ pub struct Timing {
 /// A guest that runs, and whose agent answers. Dropping it ends it at once.
 #[derive(Debug)]
 pub struct Guest {
-    machine: Machine,
+    pub(super) machine: Machine,
     pub(super) patience: Patience,
     keeper: Keeper,
-    pid: u32,
-    qmp: Qmp,
+    pub(super) pid: u32,
+    pub(super) qmp: Qmp,
     pub(super) talk: Talk,
     hello: Hello,
     timing: Timing,

@@ -164,7 +164,7 @@ fn sum(answer: &Value, name: &str) -> Option<u64> {
 fn ram(pid: u32, memory: Bytes) -> Result<Ram, GuestError> {
     let failed = |e| GuestError::host(format!("read /proc/{pid}/smaps"), e);
     let missing = || std::io::Error::other(format!("no mapping of {memory} is there"));
-    let Ground { kernel_page_kb, usage } =
+    let Ground { kernel_page_kb, usage, .. } =
         Ground::of_process(pid, memory).and_then(|found| found.ok_or_else(missing)).map_err(failed)?;
     let share = |bytes: Bytes| bytes.0 as f64 / memory.0 as f64;
     let populated = share(Bytes(usage.resident.0.max(usage.pool.0)));
