@@ -30,10 +30,10 @@ pub enum TapError {
         source: io::Error,
     },
     /// The kernel does not give it to us.
-    #[error("cannot have the tap device {name}")]
+    #[error("cannot {}", .name.as_ref().map_or("make a tap device".to_owned(), |name| format!("use the tap device {name}")))]
     Refused {
-        /// Its name, or the template of one.
-        name: String,
+        /// Its name; none for a new one.
+        name: Option<String>,
         /// Why not.
         source: io::Error,
     },
@@ -80,19 +80,18 @@ pub fn open(name: Option<&str>) -> Result<OwnedFd, TapError> {
     {
         return Err(TapError::Name(name.to_owned()));
     }
-    let name = name.unwrap_or(TEMPLATE);
     let file = readable(DEVICE)?;
     // SAFETY: `ifreq` is plain data, for which all zeroes are a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     // The last byte stays zero.
-    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(libc::IFNAMSIZ - 1)) {
+    for (to, from) in request.ifr_name.iter_mut().zip(name.unwrap_or(TEMPLATE).bytes().take(libc::IFNAMSIZ - 1)) {
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
     // SAFETY: the file is open, and `request` lives during the call, which reads and writes an `ifreq`.
     match unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &mut request) } {
         0 => Ok(file.into()),
-        _ => Err(TapError::Refused { name: name.to_owned(), source: io::Error::last_os_error() }),
+        _ => Err(TapError::Refused { name: name.map(str::to_owned), source: io::Error::last_os_error() }),
     }
 }
 
@@ -136,10 +135,13 @@ mod tests {
         check(TapError::Device { device: DEVICE, source: os(libc::ENOENT) }, "modprobe tun");
         check(TapError::Device { device: VHOST, source: os(libc::ENOENT) }, "modprobe vhost_net");
         check(TapError::Device { device: VHOST, source: os(libc::EACCES) }, "setfacl -m u:$USER:rw /dev/vhost-net");
-        let refused = |code| TapError::Refused { name: "tap0".to_owned(), source: os(code) };
+        let refused = |code| TapError::Refused { name: Some("tap0".to_owned()), source: os(code) };
         check(refused(libc::EPERM), "ip tuntap add dev vmtax0 mode tap vnet_hdr user");
         check(refused(libc::EBUSY), "another program");
         check(refused(libc::EINVAL), "no tap device");
+        assert_eq!(refused(libc::EBUSY).to_string(), "cannot use the tap device tap0");
+        let new = TapError::Refused { name: None, source: os(libc::EPERM) };
+        assert_eq!(new.to_string(), "cannot make a tap device");
     }
 
     #[test]

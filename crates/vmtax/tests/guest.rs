@@ -159,14 +159,14 @@ fn without_the_right_to_a_tap_the_way_out_is_told() {
         return;
     }
     let kernel = kernel().unwrap();
-    let (_directory, program) = host::public_copy();
-    let image = _directory.path().join("vmlinuz");
+    let (directory, program) = host::public_copy();
+    let image = directory.path().join("vmlinuz");
     fs::copy(kernel, &image).unwrap();
     fs::set_permissions(&image, fs::Permissions::from_mode(0o644)).unwrap();
     let arguments = format!("image boot --accel tcg --net tap --kernel {}", image.display());
     let ran = Ran::of(under(host::AS_NOBODY, &program, &arguments).output().unwrap());
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    let error = "error: cannot have the tap device vmtax%d";
+    let error = "error: cannot make a tap device";
     let no_device = "error: cannot open /dev/net/tun";
     assert!(ran.stderr.starts_with(error) || ran.stderr.starts_with(no_device), "{ran:?}");
     assert!(ran.stderr.contains("help: "), "{ran:?}");

@@ -32,7 +32,7 @@ pub enum Ask {
     Set(Wish),
     /// Measure this.
     Trial(Trial),
-    /// Take memory, touch it, and tell where an address of it lies. What an earlier one took is given back first.
+    /// Take memory, touch it, and tell where an address of it lies. The next question gives it back.
     Place(Place),
     /// Write a file; its directory is made.
     Write {

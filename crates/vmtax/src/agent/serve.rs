@@ -67,12 +67,13 @@ fn serve(mut port: impl Read + Write + AsFd) -> anyhow::Result<()> {
 struct Guest {
     /// What holds the settings; they are put back with it.
     lease: Option<Lease>,
-    /// The memory in which an address was told: as long as it is held, that is true.
+    /// The memory in which an address was told: until the next question it is held, and that is true.
     placed: Option<Memory>,
 }
 
 impl Guest {
     fn answer(&mut self, ask: Ask) -> anyhow::Result<Say> {
+        self.placed = None;
         match ask {
             Ask::Hello => hello().map(Say::Hello),
             Ask::Facts => Ok(Say::Facts(Box::new(facts::host()))),
@@ -87,7 +88,6 @@ impl Guest {
     }
 
     fn place(&mut self, place: Place) -> anyhow::Result<Placed> {
-        self.placed = None;
         let memory = Memory::allocate(place.backing, place.bytes)?;
         let (memory, placed) = place::tell(memory, place.at)?;
         self.placed = Some(memory);

@@ -167,7 +167,6 @@ fn text(seen: &Seen) -> String {
                 100.0 * evidence.ram.thp_coverage
             ),
         ),
-        ("network", evidence.link.as_ref().map_or("none observed".to_owned(), linked)),
         (
             "boot",
             format!(
@@ -181,6 +180,7 @@ fn text(seen: &Seen) -> String {
         ("chase", format!("{:.1} ns an access over 4 MiB in 4k pages", finding.metrics[0].value)),
         ("power off", seconds(*ending)),
     ];
+    rows.extend(evidence.link.iter().map(|link| ("network", linked(link))));
     rows.extend(hello.unloaded.iter().map(|line| ("not loaded", line.clone())));
     rows.iter().map(|(name, value)| format!("{name:<11}{value}\n")).collect()
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::{Domain, DomainError, read::read};
+use crate::guest::console::printable;
 
 /// Where libvirt keeps the domains of the system.
 const KEPT: &str = "/etc/libvirt/qemu";
@@ -18,28 +19,34 @@ pub fn find(name_or_path: &str) -> Result<Domain, DomainError> {
         return in_file(Path::new(name_or_path));
     }
     let name = name_or_path;
-    let missing = |why: String| DomainError::Missing { name: name.to_owned(), why };
-    // Reading only, it needs no right to change anything.
-    let asked = Command::new("virsh")
-        .args(["--readonly", "dumpxml", &format!("--domain={name}")])
-        .stdin(Stdio::null())
-        .output();
-    match asked {
-        Ok(output) if output.status.success() => {
-            read(&format!("virsh dumpxml {name}"), &String::from_utf8_lossy(&output.stdout))
-        }
+    let no_virsh = match asked(name) {
+        Ok(xml) => return read(&format!("virsh dumpxml {name}"), &xml),
+        Err(why) => why,
+    };
+    // libvirt's daemon may be down.
+    let file = PathBuf::from(format!("{KEPT}/{name}.xml"));
+    match file.try_exists() {
+        Ok(true) => in_file(&file),
+        Ok(false) => Err(DomainError::Missing {
+            name: name.to_owned(),
+            why: format!("{no_virsh}; there is no {}", file.display()),
+        }),
+        Err(e) => Err(DomainError::File { file, why: e.to_string() }),
+    }
+}
+
+/// libvirt's own description, or why there is none. Reading only, it needs no right to change anything.
+fn asked(name: &str) -> Result<String, String> {
+    let mut virsh = Command::new("virsh");
+    virsh.args(["--readonly", "dumpxml", &format!("--domain={name}")]).stdin(Stdio::null());
+    match virsh.output() {
+        Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            Err(missing(format!("virsh: {}", said.lines().next().unwrap_or("it said nothing").trim())))
+            Err(format!("virsh: {}", printable(said.lines().next().unwrap_or("it said nothing"))))
         }
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            let file = PathBuf::from(format!("{KEPT}/{name}.xml"));
-            match file.try_exists() {
-                Ok(false) => Err(missing(format!("there is neither virsh nor {}", file.display()))),
-                Ok(true) | Err(_) => in_file(&file),
-            }
-        }
-        Err(e) => Err(missing(format!("virsh: {e}"))),
+        Err(e) if e.kind() == ErrorKind::NotFound => Err("there is no virsh".to_owned()),
+        Err(e) => Err(format!("virsh: {e}")),
     }
 }
 
