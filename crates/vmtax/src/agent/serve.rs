@@ -13,13 +13,15 @@ use std::{
 use anyhow::bail;
 use vmtax_core::units::Bytes;
 use vmtax_machine::{
+    backing::Memory,
     facts,
     knob::{Contention, Host, Lease, Pool, Switch, Want},
 };
 
 use super::{
     file, frame,
-    message::{Answer, Ask, Got, Hello, Request, Say, Wish},
+    message::{Answer, Ask, Got, Hello, Place, Placed, Request, Say, Wish},
+    place,
     port::Port,
     run, trial,
 };
@@ -44,7 +46,7 @@ pub fn dispatch() -> Option<ExitCode> {
 }
 
 fn serve(mut port: impl Read + Write + AsFd) -> anyhow::Result<()> {
-    let mut guest = Guest { lease: None };
+    let mut guest = Guest { lease: None, placed: None };
     while let Some(body) = frame::read(&mut port)? {
         let Request { id, ask } = serde_json::from_slice(&body)?;
         let is_last = ask == Ask::PowerOff;
@@ -65,20 +67,31 @@ fn serve(mut port: impl Read + Write + AsFd) -> anyhow::Result<()> {
 struct Guest {
     /// What holds the settings; they are put back with it.
     lease: Option<Lease>,
+    /// The memory in which an address was told: until the next question it is held, and that is true.
+    placed: Option<Memory>,
 }
 
 impl Guest {
     fn answer(&mut self, ask: Ask) -> anyhow::Result<Say> {
+        self.placed = None;
         match ask {
             Ask::Hello => hello().map(Say::Hello),
             Ask::Facts => Ok(Say::Facts(Box::new(facts::host()))),
             Ask::Set(wish) => self.set(&wish).map(Say::Set),
             Ask::Trial(trial) => trial::run(&trial, self.lease.take()).map(Say::Found),
+            Ask::Place(place) => self.place(place).map(Say::Placed),
             Ask::Write { path, contents } => file::write(&path, &contents.0).map(|()| Say::Written),
             Ask::Read { path, from } => file::read(&path, from).map(Say::Piece),
             Ask::Run(_) | Ask::Interrupt => bail!("nothing runs"),
             Ask::PowerOff => Ok(Say::Bye),
         }
+    }
+
+    fn place(&mut self, place: Place) -> anyhow::Result<Placed> {
+        let memory = Memory::allocate(place.backing, place.bytes)?;
+        let (memory, placed) = place::tell(memory, place.at)?;
+        self.placed = Some(memory);
+        Ok(placed)
     }
 
     fn set(&mut self, wish: &Wish) -> anyhow::Result<Got> {
