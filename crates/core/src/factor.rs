@@ -138,6 +138,7 @@ mod tests {
         check("pool_2m", "0", Ok("0"));
         check("nested_paging", "on", Ok("on"));
         check("qemu", "/opt/qemu", Ok("/opt/qemu"));
+        check("vhost", "on", Ok("on"));
         check("qemu", "", Err("a text of 1 to 200 characters"));
         check("nx_huge_pages", "maybe", Err("levels are: off, force, auto, never"));
     }

@@ -48,7 +48,7 @@ mod work;
 use std::time::Duration;
 
 pub use diagnostic::{Diagnostic, Diagnostics};
-pub use guest::{Accel, Guest};
+pub use guest::{Accel, Guest, Vhost};
 pub use job::{Bloat, Compact, Job, Reserve, Sweep, Touch, Walk};
 pub use setting::{Cell, Setting};
 pub use work::{Ground, KINDS, Kind, Parameter, Task};

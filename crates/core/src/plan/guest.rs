@@ -20,6 +20,15 @@ pub enum Accel {
     Tcg,
 }
 
+/// Who moves packets between a guest's network card and its tap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vhost {
+    /// A thread of the host's kernel.
+    On,
+    /// QEMU.
+    Off,
+}
+
 /// The machine of a Linux guest, as far as the plan says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guest {
@@ -33,10 +42,12 @@ pub struct Guest {
     pub host: Backing,
     /// What the workload's memory stands on, inside.
     pub pages: Backing,
-    /// QEMU: a name on PATH, or a path.
-    pub qemu: &'static str,
-    /// QEMU's name of the board.
-    pub board: &'static str,
+    /// Its network card on a tap, and who serves it; none without a card.
+    pub vhost: Option<Vhost>,
+    /// QEMU: a name on PATH, or a path; none for the usual one.
+    pub qemu: Option<&'static str>,
+    /// QEMU's name of the board; none for the usual one.
+    pub board: Option<&'static str>,
     /// QEMU's name of the processor; none for the fullest there is.
     pub cpu: Option<&'static str>,
     /// Further arguments of QEMU.
@@ -67,8 +78,9 @@ impl Plan {
             memory: cell.setting.level("memory").and_then(Level::size).unwrap_or_else(|| memory(&job, pages, host)),
             host,
             pages,
-            qemu: word("qemu").unwrap_or_default(),
-            board: word("machine").unwrap_or_default(),
+            vhost: word("vhost").map(|word| if word == "on" { Vhost::On } else { Vhost::Off }),
+            qemu: word("qemu"),
+            board: word("machine"),
             cpu: word("cpu"),
             arguments: word("qemu_args"),
         }))
@@ -114,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_guest_has_what_the_plan_says_and_memory_for_its_workload() {
-        let plan = plan("host = [\"2m\"]\nguest = [\"1g\"]\naccel = [\"tcg\"]\nqemu = [\"/opt/q\"]");
+        let plan = plan("host = [\"2m\"]\nguest = [\"1g\"]\naccel = [\"tcg\"]\nqemu = [\"/opt/q\"]\nvhost = [false]");
         let [native, guest, _] = &plan.cells()[..] else { panic!() };
         assert_eq!(plan.guest(native), Ok(None));
         let expected = Guest {
@@ -123,8 +135,9 @@ mod tests {
             memory: Bytes(2 * GIB + 384 * MIB),
             host: Backing::Huge2m,
             pages: Backing::Huge1g,
-            qemu: "/opt/q",
-            board: "q35",
+            vhost: Some(Vhost::Off),
+            qemu: Some("/opt/q"),
+            board: None,
             cpu: None,
             arguments: None,
         };

@@ -256,7 +256,7 @@ fn a_wrong_file_is_answered_with_the_place_and_what_is_accepted() {
             ("this statement has no bound", "either below = 1.0 or above = 1.0"),
             (
                 "no factor or parameter named `hots`",
-                "factors are: venue, host, guest, accel, memory, qemu, machine, cpu, qemu_args, size, stride, order, passes, vcpus, thp, pool_2m, pool_1g, \
+                "factors are: venue, host, guest, accel, memory, vhost, qemu, machine, cpu, qemu_args, size, stride, order, passes, vcpus, thp, pool_2m, pool_1g, \
                  nested_paging, nx_huge_pages, ksm; parameters of workloads do as well; did you mean `host`?",
             ),
         ],

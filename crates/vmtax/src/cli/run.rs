@@ -17,6 +17,9 @@ pub struct RunArgs {
     /// Go on with a run that was interrupted, at its next trial
     #[arg(long, value_name = "RUN", conflicts_with_all = ["dry_run", "seed"])]
     pub resume: Option<String>,
+    /// Make the plan's guests like a domain of libvirt's: its name, or a file of its XML
+    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    pub domain: Option<String>,
     /// Print what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -19,12 +19,14 @@ use self::{missing::Known, source::Source};
 use super::{Refusal, matrix::pools, results_file, studies};
 use crate::{
     cli::RunArgs,
+    guest::{self, GuestError},
     output,
     signal::Signals,
     store::{Beginning, Store},
 };
 
 mod changes;
+mod domain;
 mod hold;
 mod loan;
 mod measure;
@@ -42,7 +44,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 
 fn begin(args: &RunArgs, source: &Source) -> anyhow::Result<ExitCode> {
     let clock = Clock::default();
-    let plan = Plan::parse(&source.name, &source.text)?;
+    let (source, plan) = like_domain(args, source)?;
     check_pin(&args.pin, &plan)?;
     let seed = args.seed.or(plan.seed).map_or_else(super::matrix::drawn_seed, Ok)?;
     if args.dry_run {
@@ -64,6 +66,21 @@ fn begin(args: &RunArgs, source: &Source) -> anyhow::Result<ExitCode> {
     let claim = store.claim(&id)?;
     let begun = Begun { store: &store, id: &id, claim, clock, pin: &args.pin };
     measure(&telling(args), begun, hold, &signals)
+}
+
+/// The plan, with what a domain of libvirt's says of its guests.
+fn like_domain(args: &RunArgs, source: &Source) -> anyhow::Result<(Source, Plan)> {
+    let plan = Plan::parse(&source.name, &source.text)?;
+    let Some(name) = &args.domain else {
+        return Ok((Source { name: source.name.clone(), text: source.text.clone() }, plan));
+    };
+    let like = guest::domain::find(name).map_err(GuestError::from)?;
+    for note in domain::notes(&like) {
+        output::note(format!("domain {}: {note}", like.name));
+    }
+    let text = domain::joined(&source.text, &plan, &like)?;
+    let plan = Plan::parse(&source.name, &text)?;
+    Ok((Source { name: source.name.clone(), text }, plan))
 }
 
 fn resume(args: &RunArgs, id: &str) -> anyhow::Result<ExitCode> {

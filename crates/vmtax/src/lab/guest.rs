@@ -17,7 +17,12 @@ use vmtax_core::{
 use super::{TrialError, bench::HostBench};
 use crate::{
     agent::message::{Got, Trial, Wish},
-    guest::{Accel, Guest, GuestError, Machine, Patience, evidence::Evidence},
+    guest::{
+        Accel, Guest, GuestError, Machine, Patience,
+        evidence::Evidence,
+        link::{Link, Thread},
+        machine::{Net, Vhost},
+    },
     image::{ImageError, Initramfs, Kernel, Role, Source},
 };
 
@@ -152,9 +157,15 @@ fn attempt(bench: &mut HostBench<'_>, plan: &Plan, cell: &Cell, wanted: &Wanted,
 const EMULATED: &str = "emulated: the guest's processor is QEMU's, and its times mean nothing";
 
 fn machine(wanted: &Wanted, accel: Accel) -> Machine {
+    let usual = Machine::new(accel);
+    let net = |vhost| Net::Tap { name: None, vhost };
     Machine {
-        qemu: wanted.qemu.into(),
-        board: wanted.board.to_owned(),
+        qemu: wanted.qemu.map_or(usual.qemu, Into::into),
+        board: wanted.board.map_or(usual.board, str::to_owned),
+        net: wanted.vhost.map(|vhost| match vhost {
+            plan::Vhost::On => net(Vhost::On),
+            plan::Vhost::Off => net(Vhost::Off),
+        }),
         cpu: wanted.cpu.map(str::to_owned),
         vcpus: wanted.vcpus,
         memory: wanted.memory,
@@ -173,7 +184,7 @@ fn wish(plan: &Plan, cell: &Cell, wanted: &Wanted) -> Wish {
 }
 
 fn from_outside(evidence: &Evidence) -> Vec<(String, String)> {
-    let Evidence { qemu_version, qemu_binary, accel, vcpu_threads, vcpu_places, ram, kvm, .. } = evidence;
+    let Evidence { qemu_version, qemu_binary, accel, vcpu_threads, vcpu_places, ram, kvm, link } = evidence;
     let mut facts = vec![
         ("qemu.version", qemu_version.clone()),
         ("qemu.sha256", qemu_binary.clone()),
@@ -193,7 +204,23 @@ fn from_outside(evidence: &Evidence) -> Vec<(String, String)> {
             ("kvm.exits", exits.to_string()),
         ]);
     }
+    facts.extend(link.iter().flat_map(of_link));
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn of_link(link: &Link) -> [(&'static str, String); 4] {
+    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
+    let thread = match link.vhost_thread {
+        Thread::Seen(id) => id.to_string(),
+        Thread::Absent => "none".to_owned(),
+        Thread::Hidden => "hidden".to_owned(),
+    };
+    [
+        ("net.tap", text(&link.tap)),
+        ("net.tap_flags", text(&link.tap_flags)),
+        ("net.vhost_device", if link.vhost_device { "open" } else { "none" }.to_owned()),
+        ("net.vhost_thread", thread),
+    ]
 }
 
 fn from_inside(got: &Got) -> Vec<(String, String)> {
