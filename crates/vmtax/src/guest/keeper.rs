@@ -14,7 +14,7 @@
 //! ```
 //!
 //! So QEMU ends with vmtax, also after SIGKILL of vmtax; with the keeper, also after SIGKILL of the keeper (its directory
-//! then stays); and the directory is removed in one place. A death signal from vmtax itself would not do: it fires when the
+//! then stays until the next guest is started); and the directory is removed in one place. A death signal from vmtax itself would not do: it fires when the
 //! *thread* ends that started QEMU, and removes no directory. The keeper has one thread that starts processes, its first.
 
 use std::{
@@ -43,7 +43,7 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use vmtax_machine::tap;
 
-use super::{GuestError, console::Console, line::Lines, stream::Until};
+use super::{GuestError, console::Console, directory::Private, line::Lines, stream::Until};
 
 const KEEPER: &str = "__guest-keeper";
 const TIED: &str = "__guest-tied";
@@ -211,7 +211,7 @@ fn keep(parent: &Path) -> io::Result<()> {
     let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let null = fs::File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
-    let directory = match made(parent) {
+    let directory = match Private::make(parent) {
         Ok(directory) => directory,
         Err(e) => return send(&mut socket, &Word::Failed(format!("{}: {e}", parent.display()))),
     };
@@ -232,11 +232,6 @@ fn keep(parent: &Path) -> io::Result<()> {
     let _ = send(&mut socket, &Word::Ended(status.to_string()));
     let _ = killer.join();
     directory.close()
-}
-
-fn made(parent: &Path) -> io::Result<tempfile::TempDir> {
-    fs::create_dir_all(parent)?;
-    tempfile::Builder::new().prefix("vmtax-guest-").tempdir_in(parent)
 }
 
 fn tied(order: &Order, directory: &Path) -> io::Result<Child> {

@@ -4,7 +4,7 @@
 //! A boot is the unit of replication: what chance decides at boot and at allocation is drawn anew for every trial. A guest that
 //! hangs, panics or dies is booted again as often as the plan allows; what contradicts the setting is never tried again.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{path::Path, sync::atomic::Ordering, time::Duration};
 
 use vmtax_core::{
     experiment::Finding,
@@ -234,6 +234,10 @@ pub fn obstacle(wanted: &Wanted) -> Option<(String, String)> {
     let told = |reason: String, remedy: Option<String>| Some((reason, remedy.unwrap_or_default()));
     if let Err(error) = Kernel::find(&Source::Found) {
         return told(error.to_string(), error.remedy());
+    }
+    if wanted.vhost == Some(plan::Vhost::On) && !Path::new("/dev/vhost-net").exists() {
+        let remedy = "sudo modprobe vhost_net, or vhost = [\"off\"] in the plan".to_owned();
+        return told("there is no /dev/vhost-net".to_owned(), Some(remedy));
     }
     let machine = machine(wanted, Accel::Tcg);
     match machine.check().and_then(|()| crate::guest::boot::program(&machine.qemu)) {
