@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use vmtax_core::units::Bytes;
 
 use super::{HostLevel, value};
+use crate::image::root;
 
 #[derive(Debug, Args)]
 pub struct ImageArgs {
@@ -17,6 +18,8 @@ pub struct ImageArgs {
 pub enum ImageCommand {
     /// Find a kernel for guests; without one on this host, take Debian's by apt-get into the cache
     Kernel(KernelArgs),
+    /// Make a root file system with QEMU and programs in it, for --image
+    Build(BuildArgs),
     /// Boot a guest once, measure a little in it, power it off, and say what was seen
     Boot(BootArgs),
 }
@@ -30,6 +33,19 @@ pub struct KernelArgs {
     /// Its modules [default: /lib/modules/RELEASE]
     #[arg(long, value_name = "DIR", requires = "kernel")]
     pub modules: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// Take this tree, instead of Debian's packages: a directory or a tar archive, which may be compressed
+    #[arg(long, value_name = "DIR|TAR", conflicts_with = "include")]
+    pub from: Option<PathBuf>,
+    /// More packages than qemu-system-x86, rt-tests and sysbench
+    #[arg(long, value_name = "PACKAGES", value_delimiter = ',', value_parser = value::package)]
+    pub include: Vec<String>,
+    /// What to call it
+    #[arg(long, value_name = "NAME", default_value = root::DEFAULT, value_parser = value::image_name)]
+    pub name: String,
 }
 
 #[derive(Debug, Args)]

@@ -14,9 +14,11 @@ use crate::{
     agent::message::{Got, Hello, Trial, Wish},
     cli::{AccelChoice, BootArgs, ImageArgs, ImageCommand, KernelArgs},
     guest::{Accel, Guest, GuestError, Machine, Patience, Timing, evidence::Evidence},
-    image::{ImageError, Initramfs, Kernel, Role, Source, package},
+    image::{ImageError, Initramfs, Kernel, Role, Source, cache::Kept, package},
     output,
 };
+
+mod build;
 
 /// What is measured in a guest that is only tried: enough to see that it can be.
 const PLAN: &str = "[factors]\nvenue = [\"native\"]\nhost = [\"4k\"]\n[[workload]]\nprobe = \"chase\"\nsize = \"4M\"\n";
@@ -32,6 +34,7 @@ fn wish() -> Wish {
 pub fn run(args: &ImageArgs) -> anyhow::Result<ExitCode> {
     match &args.what {
         ImageCommand::Kernel(args) => kernel(args),
+        ImageCommand::Build(args) => build::run(args),
         ImageCommand::Boot(args) => boot(args),
     }
 }
@@ -40,7 +43,7 @@ fn kernel(args: &KernelArgs) -> anyhow::Result<ExitCode> {
     let kernel = match Kernel::find(&source(args)) {
         Err(ImageError::NoKernel { tried }) => {
             output::note(format_args!("no kernel on this host ({}); getting Debian's", tried.join("; ")));
-            let cache = package::cache().ok_or_else(|| {
+            let cache = Kept::Kernel.place().ok_or_else(|| {
                 Refusal::new("cannot keep a kernel: there is no cache directory", "set HOME or XDG_CACHE_HOME")
             })?;
             Kernel::unpacked(&package::fetch(&cache)?)?
