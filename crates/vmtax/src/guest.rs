@@ -23,6 +23,7 @@ pub mod evidence;
 pub mod keeper;
 pub mod line;
 pub mod machine;
+pub mod pace;
 pub mod qmp;
 pub mod stream;
 pub mod talk;

@@ -67,6 +67,9 @@ pub struct BootArgs {
     /// What its memory stands on, on this host
     #[arg(long, value_enum, default_value = "thp")]
     pub host: HostLevel,
+    /// Borrow the huge pages that --host needs, and give them back (needs root)
+    #[arg(long)]
+    pub reserve: bool,
     /// QEMU
     #[arg(long, value_name = "FILE", default_value = "qemu-system-x86_64")]
     pub qemu: PathBuf,
