@@ -77,7 +77,7 @@ pub struct Entry {
 /// The first stage: what the guest's page table says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Walk {
-    /// Entries in the order of the walk, the leaf last.
+    /// Entries in the order of the walk, the leaf last; none where a guest's own kernel tells the outcome alone.
     pub entries: Vec<Entry>,
     /// The page that the last of them maps.
     pub leaf: PageSize,
@@ -88,8 +88,8 @@ pub struct Walk {
 /// A memory slot: guest-physical memory that is a piece of the host process's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Slot {
-    /// KVM's number of it.
-    pub number: u32,
+    /// KVM's number of it; none where another program than vmtax has made the guest.
+    pub number: Option<u32>,
     /// Where it begins for the guest.
     pub gpa: u64,
     /// Where it begins for the process.
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_one_addition_within_its_bounds() {
-        let slot = Slot { number: 1, gpa: 4 * GIB, hva: 7 * GIB, bytes: 2 * MIB };
+        let slot = Slot { number: Some(1), gpa: 4 * GIB, hva: 7 * GIB, bytes: 2 * MIB };
         assert_eq!(slot.hva_of(4 * GIB + 5), Some(7 * GIB + 5));
         assert_eq!(slot.hva_of(4 * GIB + 2 * MIB), None);
         assert_eq!(slot.hva_of(0), None);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn no_page_is_larger_than_the_smallest_of_all_stages() {
-        let slot = Slot { number: 1, gpa: 4 * GIB, hva: 7 * GIB, bytes: GIB };
+        let slot = Slot { number: Some(1), gpa: 4 * GIB, hva: 7 * GIB, bytes: GIB };
         let check = |leaf, page: Option<u64>, expected: Option<u64>| {
             let walk = Walk { entries: Vec::new(), leaf, gpa: 4 * GIB };
             let frame = Frame { hpa: None, page: page.map(Bytes) };

@@ -54,7 +54,19 @@ pub fn sizes(memory: &Memory) -> io::Result<BTreeMap<Bytes, Bytes>> {
 /// # Errors
 /// `NotFound` where no page is present; whatever else the two files give.
 pub fn frame(address: u64) -> io::Result<Frame> {
-    let entry = words(&File::open("/proc/self/pagemap")?, address / PAGE, 1)?[0];
+    frame_in(&File::open("/proc/self/pagemap")?, address)
+}
+
+/// As [`frame`], of another process.
+///
+/// # Errors
+/// As [`frame`]; the process is gone, or somebody else's.
+pub fn frame_of(pid: u32, address: u64) -> io::Result<Frame> {
+    frame_in(&File::open(format!("/proc/{pid}/pagemap"))?, address)
+}
+
+fn frame_in(pagemap: &File, address: u64) -> io::Result<Frame> {
+    let entry = words(pagemap, address / PAGE, 1)?[0];
     if entry & PRESENT == 0 {
         return Err(io::Error::new(io::ErrorKind::NotFound, "no page is present"));
     }
@@ -129,6 +141,15 @@ mod tests {
         check(&[(40, HEAD), (41, TAIL), (42, TAIL), (43, TAIL)], &[(4 * 4096, 4 * 4096)]);
         check(&[(40, HEAD), (41, TAIL), (42, HEAD), (43, TAIL)], &[(2 * 4096, 4 * 4096)]);
         check(&[(40, HEAD), (41, TAIL), (44, TAIL), (45, 0)], &[(4096, 2 * 4096), (2 * 4096, 2 * 4096)]);
+    }
+
+    #[test]
+    fn a_page_is_the_same_seen_from_within_and_from_without() {
+        let memory = Memory::allocate(Backing::Small, Bytes(2 * MIB)).unwrap();
+        let at = memory.address() + 5 * PAGE + 7;
+        let frame = frame(at).unwrap();
+        assert_eq!(frame_of(std::process::id(), at).unwrap(), frame);
+        assert!(frame.hpa.is_none_or(|hpa| hpa % PAGE == 7));
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod probe;
 pub mod process;
 pub mod reserve;
 pub mod rights;
+pub mod tap;
 pub mod usage;
 
 pub use kvm_ioctls::Kvm;

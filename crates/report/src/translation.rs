@@ -1,5 +1,7 @@
 //! One address through both stages, as people and programs read it.
 
+pub mod guest;
+
 use serde::Serialize;
 use vmtax_core::{
     setting::Setting,
@@ -47,7 +49,11 @@ pub fn text(document: &Document) -> String {
 fn stages(translation: &Translation) -> String {
     let Translation { gva, walk, slot, hva, frame, .. } = translation;
     let address = |name: &str, at: String, by: String| vec![name.to_owned(), at, by];
-    let reached = |page: PageSize| format!("{} leaf of the guest's page table", page.prose());
+    let reached = |page: PageSize| match walk.entries.is_empty() {
+        false => format!("{} leaf of the guest's page table", page.prose()),
+        true => format!("page of {}, by its kernel's word", page.prose()),
+    };
+    let block = slot.number.map_or("the guest's memory".to_owned(), |number| format!("slot {number}"));
     let (hpa, page) = match (frame.hpa, frame.page) {
         (Some(hpa), Some(page)) => (hex(hpa), format!("in a piece of {page} that the host holds")),
         (Some(hpa), None) => (hex(hpa), "in a page whose size the kernel does not show".to_owned()),
@@ -56,11 +62,7 @@ fn stages(translation: &Translation) -> String {
     let rows = [
         address("guest-virtual   gva", hex(*gva), "what the program in the guest uses".to_owned()),
         address("guest-physical  gpa", hex(walk.gpa), reached(walk.leaf)),
-        address(
-            "host-virtual    hva",
-            hex(*hva),
-            format!("slot {}: gpa {:x}", slot.number, Offset(slot.hva, slot.gpa)),
-        ),
+        address("host-virtual    hva", hex(*hva), format!("{block}: gpa {:x}", Offset(slot.hva, slot.gpa))),
         address("host-physical   hpa", hpa, page),
     ];
     table(&[("address", Align::Left), ("", Align::Right), ("reached by", Align::Left)], &rows)
@@ -101,18 +103,23 @@ fn sentences(document: &Document) -> Vec<String> {
             said.push("KVM does not translate it for us (KVM_TRANSLATE), so there is no second opinion.".to_owned())
         }
     }
-    if let Some(page) = effective_page {
-        said.push(format!(
-            "No TLB entry for this address can reach further than {page}: the smallest of the guest's leaf, what the slot's \
-             alignment allows, and the host's piece."
-        ));
-    }
-    if let Some(KvmCounts { pages_4k, pages_2m, pages_1g, .. }) = kvm {
-        said.push(format!(
-            "For the whole guest KVM has mapped {pages_4k} pages of 4 KiB, {pages_2m} of 2 MiB and {pages_1g} of 1 GiB."
-        ));
-    }
+    said.extend(effective_page.map(reach));
+    said.extend(kvm.map(mapped));
     said
+}
+
+fn reach(page: Bytes) -> String {
+    format!(
+        "No TLB entry for this address can reach further than {page}: the smallest of the guest's leaf, what the slot's \
+         alignment allows, and the host's piece."
+    )
+}
+
+fn mapped(counts: KvmCounts) -> String {
+    let KvmCounts { pages_4k, pages_2m, pages_1g, .. } = counts;
+    format!(
+        "For the whole guest KVM has mapped {pages_4k} pages of 4 KiB, {pages_2m} of 2 MiB and {pages_1g} of 1 GiB."
+    )
 }
 
 #[cfg(test)]
@@ -133,7 +140,7 @@ mod tests {
             entry(Level::Pd, 0x6000, 0x1_0000_00e7),
         ];
         let walk = Walk { entries, leaf: PageSize::Large, gpa: 0x1_0012_3456 };
-        let slot = Slot { number: 1, gpa: 4 * GIB, hva: 0x7f12_4000_0000, bytes: GIB };
+        let slot = Slot { number: Some(1), gpa: 4 * GIB, hva: 0x7f12_4000_0000, bytes: GIB };
         let translation = Translation { gva, kvm_gpa: Some(walk.gpa), walk, slot, hva: gva, frame };
         Document {
             schema: 1,

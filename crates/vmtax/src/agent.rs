@@ -4,6 +4,7 @@
 //!   kernel ──► /init (pid 1, [`init`])                mounts, modules, reaping, power off
 //!                └─ /init __agent ([`serve`])          answers one request after another
 //!                     │ /dev/vport*p1, virtio-serial   [`frame`]: u32 length, JSON ([`message`])
+//!                     │ (or /dev/ttyS1: [`port`])
 //!                     ▼
 //!                   vmtax on the host (`crate::guest`)
 //! ```
@@ -18,6 +19,7 @@ pub mod frame;
 pub mod init;
 pub mod message;
 mod modprobe;
+mod place;
 pub mod port;
 mod run;
 mod serve;

@@ -23,7 +23,7 @@ pub use run::{CompareArgs, ExportArgs, Format, RunArgs, ShowArgs};
 pub use sandbox::SandboxArgs;
 pub use studies::{StudiesArgs, StudiesCommand};
 pub use touch::{Blocks, TouchArgs, WalkArgs};
-pub use translate::TranslateArgs;
+pub use translate::{TranslateArgs, VenueChoice};
 
 /// Measures what virtualization costs memory on this host, proves each setting, and puts the host back.
 #[derive(Debug, Parser)]
@@ -63,7 +63,7 @@ pub enum Command {
     Image(ImageArgs),
     /// Run any command of vmtax in an emulated AMD host, whose KVM is real: nothing here is changed
     Sandbox(SandboxArgs),
-    /// Follow one address of a micro-VM through both stages: gva, gpa, hva, hpa
+    /// Follow one address of a guest through both stages: gva, gpa, hva, hpa
     Translate(TranslateArgs),
     /// Put the host back after a crash
     Restore,

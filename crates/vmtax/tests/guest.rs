@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use host::{Ran, has, vmtax};
+use host::{Ran, has, under, vmtax};
 use tempfile::TempDir;
 
 /// The kernel for guests, from this host or from its package mirror; none without it or without QEMU.
@@ -54,6 +54,7 @@ fn a_guest_boots_answers_measures_and_powers_off() {
     }
     let place = place();
     let seen = Ran::of(boot(place.path(), "--vcpus 2 --pin 0 --memory 256M --host 4k --json").output().unwrap()).json();
+    assert_eq!(seen["agent"], "virtio-serial", "{seen}");
     assert_eq!(seen["hello"]["cpus"], 2, "{seen}");
     assert_eq!(seen["hello"]["unloaded"].as_array().map(Vec::len), Some(0), "{seen}");
     assert_eq!(seen["evidence"]["accel"], "tcg");
@@ -88,17 +89,132 @@ fn a_guest_that_panics_is_told_with_the_end_of_its_console() {
 }
 
 #[test]
-fn a_kernel_without_virtio_is_told_by_what_its_agent_said() {
+fn a_kernel_without_virtio_is_reached_by_its_serial_port() {
     let Some(kernel) = kernel() else { return };
     let place = place();
     // Its modules are said to be built in, and are not.
     let empty = tempfile::tempdir().unwrap();
     fs::write(empty.path().join("modules.builtin"), "virtio_pci.ko\nvirtio_console.ko\n").unwrap();
-    let arguments = format!("--kernel {kernel} --modules {}", empty.path().display());
-    let ran = Ran::of(boot(place.path(), &arguments).output().unwrap());
+    let arguments = format!("--json --kernel {kernel} --modules {}", empty.path().display());
+    let seen = Ran::of(boot(place.path(), &arguments).output().unwrap()).json();
+    assert_eq!(seen["agent"], "serial", "{seen}");
+    assert_eq!(seen["hello"]["cpus"], 2, "{seen}");
+    assert_eq!(seen["finding"]["metrics"][0]["name"], "ns_per_access");
+    // A machine without a second serial port either.
+    let line = "for a do shift; case $a in isa-serial,*) a=pvpanic;; esac; set -- \"$@\" \"$a\"; done\n\
+                exec qemu-system-x86_64 \"$@\"";
+    let qemu = script(empty.path(), line);
+    let ran = Ran::of(boot(place.path(), &format!("{arguments} --qemu {qemu}")).output().unwrap());
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("| vmtax agent: no virtio-serial port is named vmtax.agent"), "{ran:?}");
-    assert!(ran.stderr.contains("help: a kernel with virtio"), "{ran:?}");
+    assert!(ran.stderr.contains("help: a kernel with virtio or a second serial port"), "{ran:?}");
+    assert!(is_empty(place.path()));
+}
+
+/// In a network of its own, which goes with it.
+const IN_OWN_NETWORK: [&str; 6] =
+    ["unshare", "--net", "--mount", "sh", "-c", "mount -t sysfs none /sys && exec \"$0\" $@"];
+
+fn has_taps() -> bool {
+    let tried = Command::new(IN_OWN_NETWORK[0]).args(&IN_OWN_NETWORK[1..]).args(["test", "-c /dev/net/tun"]).output();
+    let obstacle = match tried {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(format!("unshare, /dev/net/tun: {}", String::from_utf8_lossy(&output.stderr).trim())),
+        Err(e) => Some(format!("unshare: {e}")),
+    };
+    has("tap", obstacle)
+}
+
+#[test]
+fn a_guest_on_a_tap_of_its_own_leaves_none_behind() {
+    if kernel().is_none() || !has_taps() {
+        return;
+    }
+    let place = place();
+    let program = Path::new(env!("CARGO_BIN_EXE_vmtax"));
+    let boot = |arguments: &str| {
+        let mut command = under(&IN_OWN_NETWORK, program, &format!("image boot --accel tcg --net tap {arguments}"));
+        command.env("XDG_RUNTIME_DIR", place.path());
+        Ran::of(command.output().unwrap())
+    };
+    let seen = boot("--vhost off --json").json();
+    let link = &seen["evidence"]["link"];
+    assert_eq!(link["tap"], "vmtax0", "{seen}");
+    assert_eq!(link["tap_flags"], "0x5002", "a tap with virtio's header, not persistent: {seen}");
+    assert_eq!(link["vhost_device"], false, "{seen}");
+    assert_ne!(link["vhost_thread"].as_str(), None, "absent, or hidden: {seen}");
+    assert!(!fs::read_to_string("/proc/net/dev").unwrap().contains("vmtax"));
+    if !Path::new("/dev/vhost-net").exists() {
+        let ran = boot("--vhost on");
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.starts_with("error: cannot open /dev/vhost-net"), "{ran:?}");
+        assert!(ran.stderr.contains("help: sudo modprobe vhost_net"), "{ran:?}");
+    }
+    assert!(is_empty(place.path()));
+}
+
+#[test]
+fn without_the_right_to_a_tap_the_way_out_is_told() {
+    if kernel().is_none() || !has_taps() || !host::has_root() {
+        return;
+    }
+    let kernel = kernel().unwrap();
+    let (_directory, program) = host::public_copy();
+    let image = _directory.path().join("vmlinuz");
+    fs::copy(kernel, &image).unwrap();
+    fs::set_permissions(&image, fs::Permissions::from_mode(0o644)).unwrap();
+    let arguments = format!("image boot --accel tcg --net tap --kernel {}", image.display());
+    let ran = Ran::of(under(host::AS_NOBODY, &program, &arguments).output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let error = "error: cannot have the tap device vmtax%d";
+    let no_device = "error: cannot open /dev/net/tun";
+    assert!(ran.stderr.starts_with(error) || ran.stderr.starts_with(no_device), "{ran:?}");
+    assert!(ran.stderr.contains("help: "), "{ran:?}");
+}
+
+#[test]
+fn a_guest_is_made_like_a_domain_of_libvirts() {
+    let lacking = thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2).then(|| "one CPU".to_owned());
+    if kernel().is_none() || !has("cpus", lacking) {
+        return;
+    }
+    let place = place();
+    let domain = concat!(env!("CARGO_MANIFEST_DIR"), "/src/guest/domain/fixture/pinned.xml");
+    let ran = Ran::of(boot(place.path(), &format!("--json --domain {domain}")).output().unwrap());
+    assert_eq!(ran.stderr, "", "nothing of it was left out");
+    let seen = ran.json();
+    assert_eq!(seen["evidence"]["vcpu_places"], serde_json::json!(["1", "0"]), "{seen}");
+    assert_eq!(seen["hello"]["cpus"], 2, "{seen}");
+    let mib = seen["hello"]["memory"].as_u64().unwrap() >> 20;
+    assert!((600..=768).contains(&mib), "768 MiB, without what the kernel keeps: {seen}");
+
+    let ran = Ran::of(boot(place.path(), "--domain no-such-domain").output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.starts_with("error: cannot find the domain no-such-domain: "), "{ran:?}");
+    assert!(ran.stderr.contains("help: virsh list --all"), "{ran:?}");
+    assert!(is_empty(place.path()));
+}
+
+#[test]
+fn an_address_of_a_guests_process_is_followed_to_the_host() {
+    if kernel().is_none() {
+        return;
+    }
+    let place = place();
+    let mut command = vmtax("translate --venue guest --accel tcg --guest 2m --host 4k --at 3150388 --json");
+    let seen = Ran::of(command.env("XDG_RUNTIME_DIR", place.path()).output().unwrap()).json();
+    let way = &seen["translation"];
+    let address = |value: &serde_json::Value| value.as_u64().unwrap();
+    assert_eq!((&seen["venue"], &seen["guest"], &seen["host"]), (&"guest".into(), &"2m".into(), &"4k".into()));
+    assert_eq!(seen["emulated"], true);
+    assert_eq!(way["walk"]["leaf"], "2m", "{seen}");
+    assert_eq!(address(&way["gva"]) % (2 << 20), 0x10_1234, "{seen}");
+    assert_eq!(address(&way["walk"]["gpa"]) % (2 << 20), 0x10_1234, "{seen}");
+    assert_eq!(address(&way["hva"]) - address(&way["slot"]["hva"]), address(&way["walk"]["gpa"]), "{seen}");
+    if let Some(hpa) = way["frame"]["hpa"].as_u64() {
+        assert_eq!(hpa % 4096, 0x234, "{seen}");
+        assert_eq!(seen["effective_page"], 4096, "{seen}");
+    }
     assert!(is_empty(place.path()));
 }
 

@@ -13,6 +13,8 @@ use super::Usage;
 /// One mapping of another process (`/proc/PID/smaps`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ground {
+    /// The addresses that it takes, the end excluded.
+    pub addresses: (u64, u64),
     /// `KernelPageSize`, in KiB.
     pub kernel_page_kb: u64,
     /// Memory behind it.
@@ -29,6 +31,7 @@ impl Ground {
         let size = |area: &MemoryMap| area.address.1 - area.address.0;
         let holding = maps.0.into_iter().filter(|area| size(area) >= bytes.0 && is_writable(area));
         Ok(holding.min_by_key(size).map(|area| Ground {
+            addresses: area.address,
             kernel_page_kb: area.extension.map.get("KernelPageSize").map_or(0, |bytes| bytes / 1024),
             usage: Usage::of(&[area]),
         }))

@@ -25,7 +25,7 @@ impl Microvm<'_> {
     /// Its memory slots, as KVM was told of them.
     fn slots(&self) -> impl Iterator<Item = Slot> {
         (0..).zip(self.memory.iter()).map(|(number, region)| Slot {
-            number,
+            number: Some(number),
             gpa: region.start_addr().0,
             hva: region.as_ptr() as u64,
             bytes: region.len(),

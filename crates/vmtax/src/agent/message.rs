@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use vmtax_core::{
     experiment::Finding,
     host::Host,
+    setting::Backing,
     units::{Bytes, PageSize},
 };
 
@@ -31,6 +32,8 @@ pub enum Ask {
     Set(Wish),
     /// Measure this.
     Trial(Trial),
+    /// Take memory, touch it, and tell where an address of it lies. What an earlier one took is given back first.
+    Place(Place),
     /// Write a file; its directory is made.
     Write {
         /// Where.
@@ -69,6 +72,28 @@ pub struct Trial {
     pub plan: String,
     /// What layout and order follow from.
     pub seed: u64,
+}
+
+/// Memory of a process in the guest, and an address in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// How much.
+    pub bytes: Bytes,
+    /// What it stands on, in the guest.
+    pub backing: Backing,
+    /// How far into it the address lies.
+    pub at: u64,
+}
+
+/// Where an address lies, by the guest's own account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placed {
+    /// The guest-virtual address.
+    pub gva: u64,
+    /// The guest-physical one (`/proc/self/pagemap` of the guest).
+    pub gpa: u64,
+    /// The page of the guest that both lie in.
+    pub page: PageSize,
 }
 
 /// A vmtax command to be run in the guest.
@@ -130,6 +155,8 @@ pub enum Say {
     Set(Got),
     /// To [`Ask::Trial`].
     Found(Finding),
+    /// To [`Ask::Place`].
+    Placed(Placed),
     /// To [`Ask::Write`].
     Written,
     /// To [`Ask::Read`]: a piece, empty at the end of the file.
@@ -183,6 +210,7 @@ impl Say {
             Say::Facts(_) => "facts",
             Say::Set(_) => "set",
             Say::Found(_) => "found",
+            Say::Placed(_) => "placed",
             Say::Written => "written",
             Say::Piece(_) => "piece",
             Say::Wrote { .. } => "wrote",

@@ -13,13 +13,15 @@ use std::{
 use anyhow::bail;
 use vmtax_core::units::Bytes;
 use vmtax_machine::{
+    backing::Memory,
     facts,
     knob::{Contention, Host, Lease, Pool, Switch, Want},
 };
 
 use super::{
     file, frame,
-    message::{Answer, Ask, Got, Hello, Request, Say, Wish},
+    message::{Answer, Ask, Got, Hello, Place, Placed, Request, Say, Wish},
+    place,
     port::Port,
     run, trial, world,
 };
@@ -59,7 +61,7 @@ fn manifest() -> anyhow::Result<Manifest> {
 }
 
 fn serve(mut port: impl Read + Write + AsFd) -> anyhow::Result<()> {
-    let mut guest = Guest { lease: None };
+    let mut guest = Guest { lease: None, placed: None };
     while let Some(body) = frame::read(&mut port)? {
         let Request { id, ask } = serde_json::from_slice(&body)?;
         let is_last = ask == Ask::PowerOff;
@@ -80,6 +82,8 @@ fn serve(mut port: impl Read + Write + AsFd) -> anyhow::Result<()> {
 struct Guest {
     /// What holds the settings; they are put back with it.
     lease: Option<Lease>,
+    /// The memory in which an address was told: as long as it is held, that is true.
+    placed: Option<Memory>,
 }
 
 impl Guest {
@@ -89,11 +93,20 @@ impl Guest {
             Ask::Facts => Ok(Say::Facts(Box::new(facts::host()))),
             Ask::Set(wish) => self.set(&wish).map(Say::Set),
             Ask::Trial(trial) => trial::run(&trial, self.lease.take()).map(Say::Found),
+            Ask::Place(place) => self.place(place).map(Say::Placed),
             Ask::Write { path, contents } => file::write(&path, &contents.0).map(|()| Say::Written),
             Ask::Read { path, from } => file::read(&path, from).map(Say::Piece),
             Ask::Run(_) | Ask::Interrupt => bail!("nothing runs"),
             Ask::PowerOff => Ok(Say::Bye),
         }
+    }
+
+    fn place(&mut self, place: Place) -> anyhow::Result<Placed> {
+        self.placed = None;
+        let memory = Memory::allocate(place.backing, place.bytes)?;
+        let (memory, placed) = place::tell(memory, place.at)?;
+        self.placed = Some(memory);
+        Ok(placed)
     }
 
     fn set(&mut self, wish: &Wish) -> anyhow::Result<Got> {

@@ -6,7 +6,10 @@ use clap::{Args, Subcommand, ValueEnum};
 use vmtax_core::units::Bytes;
 
 use super::{HostLevel, value};
-use crate::image::root;
+use crate::{
+    guest::machine::{Net, Vhost},
+    image::root,
+};
 
 #[derive(Debug, Args)]
 pub struct ImageArgs {
@@ -82,9 +85,62 @@ pub struct BootArgs {
     /// QEMU's name of the processor [default: host under KVM, max emulated]
     #[arg(long, value_name = "NAME")]
     pub cpu: Option<String>,
+    /// A machine like this domain of libvirt's, a name or an XML file; read only
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["vcpus", "pin", "memory", "host", "qemu", "board", "cpu", "net", "tap", "vhost"]
+    )]
+    pub domain: Option<String>,
+    /// Its network card
+    #[arg(long, value_enum, default_value_t = NetChoice::None)]
+    pub net: NetChoice,
+    /// The tap device, made by an administrator [default: a new one, which needs CAP_NET_ADMIN]
+    #[arg(long, value_name = "NAME")]
+    pub tap: Option<String>,
+    /// Who moves the packets of a tap device: the host's kernel, or QEMU [default: off]
+    #[arg(long, value_enum)]
+    pub vhost: Option<VhostChoice>,
     /// One JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NetChoice {
+    /// It has none
+    None,
+    /// To nowhere but QEMU itself; needs no right
+    User,
+    /// To a tap device of this host
+    Tap,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum VhostChoice {
+    /// A thread of this host's kernel
+    On,
+    /// QEMU
+    Off,
+}
+
+impl BootArgs {
+    /// The card that is asked for.
+    ///
+    /// # Errors
+    /// Words for a tap device, and none is asked for.
+    pub fn net(&self) -> Result<Option<Net>, &'static str> {
+        let vhost = match self.vhost {
+            Some(VhostChoice::On) => Vhost::On,
+            Some(VhostChoice::Off) | None => Vhost::Off,
+        };
+        match (self.net, &self.tap, self.vhost) {
+            (NetChoice::Tap, name, _) => Ok(Some(Net::Tap { name: name.clone(), vhost })),
+            (NetChoice::None, None, None) => Ok(None),
+            (NetChoice::User, None, None) => Ok(Some(Net::User)),
+            (NetChoice::None | NetChoice::User, ..) => Err("--tap and --vhost are of a tap device"),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

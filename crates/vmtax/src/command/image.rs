@@ -15,9 +15,16 @@ use vmtax_machine::{
 
 use super::Refusal;
 use crate::{
-    agent::message::{Got, Hello, Trial, Wish},
+    agent::{
+        message::{Got, Hello, Trial, Wish},
+        port::Way,
+    },
     cli::{AccelChoice, BootArgs, ImageArgs, ImageCommand, KernelArgs},
-    guest::{Accel, Guest, GuestError, Machine, Patience, Timing, evidence::Evidence},
+    guest::{
+        Accel, Guest, GuestError, Machine, Patience, Timing, domain,
+        evidence::Evidence,
+        link::{Link, Thread},
+    },
     image::{ImageError, Initramfs, Kernel, Role, Source, cache::Kept, package},
     output,
 };
@@ -77,6 +84,7 @@ pub fn source(args: &KernelArgs) -> Source {
 /// What was seen of a guest that was tried.
 struct Seen {
     hello: Hello,
+    way: Way,
     timing: Timing,
     evidence: Evidence,
     facts: Host,
@@ -89,33 +97,47 @@ fn boot(args: &BootArgs) -> anyhow::Result<ExitCode> {
     let pool = borrowed(args)?;
     let kernel = Kernel::find(&source(&args.kernel))?;
     let initramfs = Initramfs::build(&kernel, Role::Guest)?;
-    let machine = |accel| Machine {
+    let net = args.net().map_err(|why| Refusal::new(why, "--net tap"))?;
+    let domain = args.domain.as_deref().map(domain::find).transpose().map_err(GuestError::from)?;
+    for note in domain.iter().flat_map(|domain| &domain.notes) {
+        output::note(note);
+    }
+    let described =
+        |accel| domain.as_ref().map(|domain| Machine { append: args.append.clone(), ..domain.under(accel) });
+    let pin = domain.as_ref().map_or(&args.pin, |domain| &domain.pin);
+    let plain = |accel| Machine {
         qemu: args.qemu.clone(),
         board: args.board.clone(),
         cpu: args.cpu.clone(),
         vcpus: args.vcpus,
         memory: args.memory,
         backing: args.host.backing(),
+        net: net.clone(),
         append: args.append.clone(),
         ..Machine::new(accel)
     };
-    let tried = |accel| tried(machine(accel), &args.pin, &kernel, &initramfs);
-    let seen = match args.accel {
-        AccelChoice::Kvm => tried(Accel::Kvm)?,
-        AccelChoice::Tcg => tried(Accel::Tcg)?,
-        AccelChoice::Auto => match tried(Accel::Kvm) {
-            Err(error @ (GuestError::Qemu { .. } | GuestError::NoSign { .. })) => {
-                output::note(format_args!("under KVM: {error}\nemulating the processor instead"));
-                tried(Accel::Tcg)?
-            }
-            seen => seen?,
-        },
-    };
+    let machine = |accel| described(accel).unwrap_or_else(|| plain(accel));
+    let seen = executed(args.accel, |accel| tried(machine(accel), pin, &kernel, &initramfs))?;
     if let Some(lease) = pool {
         lease.release()?.iter().for_each(output::note);
     }
     output::print(&if args.json { json(&seen) } else { text(&seen) })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What comes of a guest under the accelerator of choice.
+pub fn executed<T>(choice: AccelChoice, tried: impl Fn(Accel) -> Result<T, GuestError>) -> Result<T, GuestError> {
+    match choice {
+        AccelChoice::Kvm => tried(Accel::Kvm),
+        AccelChoice::Tcg => tried(Accel::Tcg),
+        AccelChoice::Auto => match tried(Accel::Kvm) {
+            Err(error @ (GuestError::Qemu { .. } | GuestError::NoSign { .. })) => {
+                output::note(format_args!("under KVM: {error}\nemulating the processor instead"));
+                tried(Accel::Tcg)
+            }
+            seen => seen,
+        },
+    }
 }
 
 /// The pages that the guest's memory needs, where they are to be borrowed. Dropped, the lease gives them back as well.
@@ -152,12 +174,12 @@ fn tried(machine: Machine, pin: &[usize], kernel: &Kernel, initramfs: &Initramfs
     let facts = guest.facts()?;
     let got = guest.set(wish())?;
     let finding = guest.trial(Trial { plan: PLAN.to_owned(), seed: 1 }, PATIENCE)?;
-    let (hello, timing) = (guest.hello().clone(), guest.timing());
-    Ok(Seen { hello, timing, evidence, facts, got, finding, ending: guest.shut_down()? })
+    let (hello, way, timing) = (guest.hello().clone(), guest.way(), guest.timing());
+    Ok(Seen { hello, way, timing, evidence, facts, got, finding, ending: guest.shut_down()? })
 }
 
 fn text(seen: &Seen) -> String {
-    let Seen { hello, timing, evidence, facts, got, finding, ending } = seen;
+    let Seen { hello, way, timing, evidence, facts, got, finding, ending } = seen;
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
     let doubt = match Times::of(seen) {
         Times::Measured => "",
@@ -170,6 +192,13 @@ fn text(seen: &Seen) -> String {
         ("cpu", format!("{} × {}", hello.cpus, facts.cpu.brand.as_deref().unwrap_or("unnamed"))),
         ("memory", hello.memory.to_string()),
         ("set", pools.chain(thp).collect::<Vec<_>>().join(", ")),
+        (
+            "reached",
+            match way {
+                Way::VirtioSerial => "by virtio-serial".to_owned(),
+                Way::Serial => "by a serial port: its kernel has no virtio-serial".to_owned(),
+            },
+        ),
         ("qemu", evidence.qemu_version.clone()),
         ("executed", format!("by {}{doubt}", evidence.accel)),
         (
@@ -180,6 +209,7 @@ fn text(seen: &Seen) -> String {
                 100.0 * evidence.ram.thp_coverage
             ),
         ),
+        ("network", evidence.link.as_ref().map_or("none observed".to_owned(), linked)),
         (
             "boot",
             format!(
@@ -197,11 +227,23 @@ fn text(seen: &Seen) -> String {
     rows.iter().map(|(name, value)| format!("{name:<11}{value}\n")).collect()
 }
 
+fn linked(link: &Link) -> String {
+    let tap = link.tap.as_deref().unwrap_or("no tap");
+    let server = match link.vhost_thread {
+        Thread::Seen(thread) => format!("served by the kernel's thread {thread}"),
+        Thread::Absent => "served by QEMU".to_owned(),
+        Thread::Hidden if link.vhost_device => "served by the kernel".to_owned(),
+        Thread::Hidden => "served by QEMU".to_owned(),
+    };
+    format!("{tap}, {server}")
+}
+
 fn json(seen: &Seen) -> String {
-    let Seen { hello, timing, evidence, facts, got, finding, ending } = seen;
+    let Seen { hello, way, timing, evidence, facts, got, finding, ending } = seen;
     let value = json!({
         "schema": 1,
         "hello": hello,
+        "agent": way,
         "evidence": evidence,
         "emulated": Times::of(seen) == Times::Meaningless,
         "facts": facts,

@@ -1,4 +1,4 @@
-//! `vmtax translate`: one address of a micro-VM through both stages of translation.
+//! `vmtax translate`: one address of a micro-VM, or of a process in a Linux guest, through both stages of translation.
 
 use std::process::ExitCode;
 
@@ -16,13 +16,24 @@ use vmtax_machine::{Kvm, arena::Arena, backing::Memory, facts, lane::run_phase, 
 use vmtax_report::translation::{self, Document};
 
 use super::Refusal;
-use crate::{cli::TranslateArgs, output, signal::Signals};
+use crate::{
+    cli::{TranslateArgs, VenueChoice},
+    output,
+    signal::Signals,
+};
+
+mod guest;
 
 /// Makes a guest, lets it touch all of its memory, follows the address. Changes nothing.
 pub fn run(args: &TranslateArgs) -> anyhow::Result<ExitCode> {
-    let Some(leaf) = args.guest.leaf() else {
-        return Err(Refusal::new("a process has one stage of translation only", "--guest 4k, 2m or 1g").into());
-    };
+    match args.venue {
+        VenueChoice::Microvm => microvm(args),
+        VenueChoice::Guest => guest::run(args),
+    }
+}
+
+fn microvm(args: &TranslateArgs) -> anyhow::Result<ExitCode> {
+    let leaf = leaf(args)?;
     let setting = Setting::microvm(leaf, args.host.backing());
     let at = offset(args)?;
     let host = facts::host();
@@ -41,6 +52,11 @@ pub fn run(args: &TranslateArgs) -> anyhow::Result<ExitCode> {
         false => translation::text(&document),
     })?;
     Ok(if is_contradicted { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn leaf(args: &TranslateArgs) -> Result<PageSize, Refusal> {
+    let one_stage = || Refusal::new("a process has one stage of translation only", "--guest 4k, 2m or 1g");
+    args.guest.leaf().ok_or_else(one_stage)
 }
 
 fn offset(args: &TranslateArgs) -> Result<u64, Refusal> {

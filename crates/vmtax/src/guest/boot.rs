@@ -18,15 +18,17 @@ use rustix::{
     thread::{CpuSet, sched_setaffinity},
 };
 use vmtax_core::{experiment::Finding, host::Host, setting::Backing, units::GIB};
+use vmtax_machine::tap;
 
 use super::{
     GuestError, Machine,
     console::Console,
     directory,
     evidence::{self, Evidence},
-    keeper::{Keeper, Order, ThpRule},
-    machine::{AGENT, CONSOLE, INITRD, Load, QMP},
+    keeper::{Input, Keeper, Order, ThpRule},
+    machine::{AGENT, CONSOLE, INITRD, Load, Net, QMP, SERIAL, Vhost},
     pace::Pace,
+    port,
     qmp::Qmp,
     stream::Door,
     talk::{Talk, checked, unexpected},
@@ -35,6 +37,7 @@ use crate::{
     agent::{
         init::Mode,
         message::{Ask, Got, Hello, Say, Trial, Wish},
+        port::Way,
     },
     image::{Initramfs, Kernel},
 };
@@ -78,12 +81,12 @@ pub struct Timing {
 /// A guest that runs, and whose agent answers. Dropping it ends it at once.
 #[derive(Debug)]
 pub struct Guest {
-    machine: Machine,
+    pub(super) machine: Machine,
     pace: Pace,
     pub(super) patience: Patience,
     keeper: Keeper,
-    pid: u32,
-    qmp: Qmp,
+    pub(super) pid: u32,
+    pub(super) qmp: Qmp,
     pub(super) talk: Talk,
     hello: Hello,
     timing: Timing,
@@ -101,16 +104,17 @@ impl Guest {
         let pace = Pace::here();
         let patience = pace.patience(patience);
         let program = program(&machine.qemu)?;
+        let input = input(&machine)?;
         let begun = Instant::now();
         let mut keeper = Keeper::start(&directory::parent())?;
         let place = keeper.directory().to_owned();
         let initrd = place.join(INITRD);
         fs::write(&initrd, &initramfs.bytes).map_err(|e| GuestError::host(format!("write {}", initrd.display()), e))?;
-        let [qmp, console, agent] = [QMP, CONSOLE, AGENT].map(|name| {
+        let [qmp, console, agent, serial] = [QMP, CONSOLE, AGENT, SERIAL].map(|name| {
             let path = place.join(name);
             Door::at(&path).map_err(|e| GuestError::host(format!("listen at {}", path.display()), e))
         });
-        let (qmp, console, agent) = (qmp?, console?, agent?);
+        let (qmp, console, agent, serial) = (qmp?, console?, agent?, serial?);
         let load = Load {
             kernel: kernel.image.clone(),
             initrd: INITRD.into(),
@@ -120,15 +124,15 @@ impl Guest {
             Backing::Small => ThpRule::Never,
             Backing::Thp | Backing::Huge2m | Backing::Huge1g => ThpRule::Host,
         };
-        let pid = keeper.run(&Order { program, arguments: machine.arguments(&load), thp })?;
+        let pid = keeper.run(&Order { program, arguments: machine.arguments(&load), thp, input })?;
 
         let machine_patience = patience.machine + Duration::from_secs(machine.memory.0 / GIB);
         let deadline = begun + machine_patience;
-        let [qmp, console, agent] = [qmp, console, agent].map(|door| {
+        let [qmp, console, agent, serial] = [qmp, console, agent, serial].map(|door| {
             let entered = door.enter(deadline, || keeper.ended().is_some());
             entered.map_err(|e| GuestError::host("wait for QEMU to connect", e))?.ok_or_else(|| ended(&keeper))
         });
-        let (qmp, console, agent) = (qmp?, Console::follow(console?), agent?);
+        let (qmp, console, agent, serial) = (qmp?, Console::follow(console?), agent?, serial?);
         let mut qmp = Qmp::greet(qmp, machine_patience)?.ok_or_else(|| ended(&keeper))?;
         let made = begun.elapsed();
         if let Sign::None = wait_for_sign(&keeper, &console, patience.sign)? {
@@ -137,8 +141,8 @@ impl Guest {
         }
         let sign = begun.elapsed();
 
-        let mut talk = Talk::new(agent, console);
-        let hello = greet(&mut talk, initramfs, patience.agent)?;
+        let (talk, said) = port::meet(agent, serial, console, patience.agent)?;
+        let hello = own(said, initramfs)?;
         let timing = Timing { machine: made, sign, agent: begun.elapsed() };
         Ok(Guest { machine, pace, patience, keeper, pid, qmp, talk, hello, timing })
     }
@@ -146,6 +150,11 @@ impl Guest {
     /// Who answered.
     pub fn hello(&self) -> &Hello {
         &self.hello
+    }
+
+    /// By what the agent is reached.
+    pub fn way(&self) -> Way {
+        self.talk.way()
     }
 
     /// How long the boot took.
@@ -223,8 +232,8 @@ impl Guest {
 }
 
 /// The hello of the agent that is in the image, and of no other.
-fn greet(talk: &mut Talk, initramfs: &Initramfs, patience: Duration) -> Result<Hello, GuestError> {
-    let hello = match talk.ask(Ask::Hello, "while it booted", patience)? {
+fn own(said: Say, initramfs: &Initramfs) -> Result<Hello, GuestError> {
+    let hello = match said {
         Say::Hello(hello) => hello,
         other => return Err(unexpected(&other)),
     };
@@ -270,6 +279,21 @@ fn wait_for_sign(keeper: &Keeper, console: &Console, patience: Duration) -> Resu
 fn command_line(more: &[&str]) -> String {
     let words = ["console=ttyS0", "panic=-1"].iter().chain(more);
     words.copied().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The tap that QEMU will have. It is tried here first, where the reason for a refusal can be told.
+fn input(machine: &Machine) -> Result<Input, GuestError> {
+    match &machine.net {
+        None | Some(Net::User) => Ok(Input::Null),
+        Some(Net::Tap { name, vhost }) => {
+            tap::open(name.as_deref())?;
+            match vhost {
+                Vhost::On => tap::check_vhost()?,
+                Vhost::Off => {}
+            }
+            Ok(Input::Tap(name.clone()))
+        }
+    }
 }
 
 /// The program by its absolute path.

@@ -86,6 +86,8 @@ pub(super) fn is_ready(stream: &UnixStream, patience: Duration) -> std::io::Resu
     let mut byte = [0; 1];
     match recv(stream, &mut byte, RecvFlags::PEEK) {
         Ok(_) => Ok(true),
+        // So ends a QEMU that dies with a question unread.
+        Err(rustix::io::Errno::CONNRESET) => Ok(true),
         Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::Interrupted].contains(&error.kind()) => {
             Ok(false)
         }

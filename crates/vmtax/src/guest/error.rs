@@ -2,7 +2,9 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
-use super::machine::Accel;
+use vmtax_machine::tap::TapError;
+
+use super::{domain::DomainError, machine::Accel};
 use crate::{agent::frame::FrameError, image::ImageError};
 
 /// What went wrong with a guest. Of the texts that it carries, those that a guest wrote are printable.
@@ -11,6 +13,12 @@ pub enum GuestError {
     /// Nothing to boot.
     #[error(transparent)]
     Image(#[from] ImageError),
+    /// No machine like a domain of libvirt's.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+    /// No network for it.
+    #[error(transparent)]
+    Tap(#[from] TapError),
     /// A machine that cannot be.
     #[error("cannot make the guest: {0}")]
     Machine(String),
@@ -99,6 +107,8 @@ impl GuestError {
     pub fn remedy(&self) -> Option<String> {
         match self {
             GuestError::Image(error) => error.remedy(),
+            GuestError::Tap(error) => error.remedy(),
+            GuestError::Domain(error) => error.remedy(),
             GuestError::Machine(_)
             | GuestError::Contradiction(_)
             | GuestError::Host { .. }
@@ -121,7 +131,8 @@ impl GuestError {
     /// Whether nothing ran: the machine cannot be, or this host lacks what it takes.
     pub fn is_refusal(&self) -> bool {
         match self {
-            GuestError::Image(_) | GuestError::Machine(_) | GuestError::NoQemu(_) => true,
+            GuestError::Image(_) | GuestError::Domain(_) | GuestError::Tap(_) => true,
+            GuestError::Machine(_) | GuestError::NoQemu(_) => true,
             GuestError::Qemu { .. } | GuestError::NoSign { .. } => true,
             GuestError::Host { .. }
             | GuestError::Contradiction(_)
@@ -157,7 +168,8 @@ fn qemu_remedy(reason: &str) -> Option<String> {
         ("Cannot allocate memory", "less memory for the guest, or a larger pool: see vmtax doctor"),
         ("-sandbox", "a QEMU built with seccomp: sudo apt-get install qemu-system-x86"),
         ("Property ", "a newer QEMU (7.0 or later): --qemu FILE"),
-        ("/dev/net/tun", "sudo ip tuntap add dev NAME mode tap user $USER"),
+        ("Failed to get", "its disk is in use: shut down the machine that has it open"),
+        ("vhost char device", "sudo modprobe vhost_net, or have QEMU serve the card: vhost off"),
     ];
     table.into_iter().find(|(words, _)| reason.contains(words)).map(|(_, remedy)| remedy.to_owned())
 }
@@ -165,7 +177,10 @@ fn qemu_remedy(reason: &str) -> Option<String> {
 fn console_remedy(console: &Tail) -> Option<String> {
     let says = |words: &str| console.0.iter().any(|line| line.contains(words));
     if says("no virtio-serial port") {
-        return Some("a kernel with virtio: vmtax image kernel, or name its modules: --modules DIR".to_owned());
+        return Some(
+            "a kernel with virtio or a second serial port: vmtax image kernel, or name its modules: --modules DIR"
+                .to_owned(),
+        );
     }
     if says("No working init") || says("Failed to execute /init") || says("nable to mount root fs") {
         return Some(
@@ -199,7 +214,7 @@ mod tests {
         check("qemu: could not load PC BIOS 'bios-256k.bin'", "seabios");
         check("Could not access KVM kernel module: Permission denied", "tcg");
         check("error: failed to set MSR 0x10a to 0x0", "tcg");
-        check("could not configure /dev/net/tun (tap0): Operation not permitted", "tuntap");
+        check("tap: open vhost char device failed: No such file or directory", "modprobe vhost_net");
         check("unable to map backing store for guest RAM: Cannot allocate memory", "pool");
         check("Property 'pc-q35-5.2-machine.memory-backend' not found", "newer QEMU");
     }

@@ -1,6 +1,9 @@
 //! What was observed of a guest from outside: by QEMU's word, and by the kernel's of QEMU's process.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -8,7 +11,7 @@ use sha2::{Digest, Sha256};
 use vmtax_core::{trial::KvmCounts, units::Bytes};
 use vmtax_machine::backing::Ground;
 
-use super::{Accel, GuestError, Machine, qmp::Qmp};
+use super::{Accel, GuestError, Machine, link::Link, machine::Net, qmp::Qmp};
 use crate::image::initramfs::hexadecimal;
 
 /// Facts about a running guest.
@@ -26,6 +29,8 @@ pub struct Evidence {
     pub vcpu_places: Vec<String>,
     /// What the guest's memory stands on (`/proc/PID/smaps`).
     pub ram: Ram,
+    /// Its tap device, and who serves it; none where it was to have none.
+    pub link: Option<Link>,
     /// KVM's counters (`query-stats`); none when emulated, and before QEMU 7.1.
     pub kvm: Option<KvmCounts>,
 }
@@ -57,6 +62,7 @@ impl Evidence {
             vcpu_threads,
             vcpu_places,
             ram: ram(pid, machine.memory)?,
+            link: link(pid, machine)?,
             kvm: if is_kvm { counts(qmp) } else { None },
         })
     }
@@ -78,7 +84,22 @@ impl Evidence {
         if *backing == vmtax_core::setting::Backing::Small && self.ram.thp_coverage > 0.0 {
             return Some("the guest's 4k memory stands on transparent huge pages".to_owned());
         }
-        None
+        match (&self.link, &machine.net) {
+            (Some(link), Some(Net::Tap { vhost, .. })) => link.contradiction(*vhost),
+            (None, None | Some(Net::User)) => None,
+            (Some(_), None | Some(Net::User)) => Some("QEMU has a tap device, and should have none".to_owned()),
+            (None, Some(Net::Tap { .. })) => Some("its tap device was not looked for".to_owned()),
+        }
+    }
+}
+
+fn link(pid: u32, machine: &Machine) -> Result<Option<Link>, GuestError> {
+    match &machine.net {
+        None | Some(Net::User) => Ok(None),
+        Some(Net::Tap { .. }) => {
+            let observed = Link::observe(Path::new("/proc"), Path::new("/sys"), pid);
+            observed.map(Some).map_err(|e| GuestError::host(format!("read what process {pid} has open"), e))
+        }
     }
 }
 
@@ -143,7 +164,7 @@ fn sum(answer: &Value, name: &str) -> Option<u64> {
 fn ram(pid: u32, memory: Bytes) -> Result<Ram, GuestError> {
     let failed = |e| GuestError::host(format!("read /proc/{pid}/smaps"), e);
     let missing = || std::io::Error::other(format!("no mapping of {memory} is there"));
-    let Ground { kernel_page_kb, usage } =
+    let Ground { kernel_page_kb, usage, .. } =
         Ground::of_process(pid, memory).and_then(|found| found.ok_or_else(missing)).map_err(failed)?;
     let share = |bytes: Bytes| bytes.0 as f64 / memory.0 as f64;
     let populated = share(Bytes(usage.resident.0.max(usage.pool.0)));
@@ -183,6 +204,7 @@ mod tests {
             vcpu_threads: vec![3],
             vcpu_places: vec!["0-1".to_owned()],
             ram: Ram { kernel_page_kb: 2048, thp_coverage: 0.0, populated: 1.0 },
+            link: None,
             kvm: None,
         };
         assert_eq!(good.contradiction(&machine), None);

@@ -41,6 +41,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use vmtax_machine::tap;
 
 use super::{GuestError, console::Console, line::Lines, stream::Until};
 
@@ -68,6 +69,18 @@ pub struct Order {
     pub arguments: Vec<String>,
     /// What its memory may be.
     pub thp: ThpRule,
+    /// What its standard input is.
+    pub input: Input,
+}
+
+/// The standard input of a program: what it has open from its start, and alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// Nothing.
+    Null,
+    /// A tap device: one that exists, or a new one.
+    Tap(Option<String>),
 }
 
 /// What a keeper says.
@@ -228,8 +241,9 @@ fn made(parent: &Path) -> io::Result<tempfile::TempDir> {
 
 fn tied(order: &Order, directory: &Path) -> io::Result<Child> {
     let thp = serde_json::to_string(&order.thp)?;
+    let input = serde_json::to_string(&order.input)?;
     Command::new("/proc/self/exe")
-        .args([TIED, &process::id().to_string(), &thp])
+        .args([TIED, &process::id().to_string(), &thp, &input])
         .arg(&order.program)
         .args(&order.arguments)
         .current_dir(directory)
@@ -253,7 +267,7 @@ fn kill_at_end_of(mut socket: UnixStream, child: &Child) -> io::Result<thread::J
 /// Ties this process to its parent's life, and becomes another program.
 fn become_tied(words: &[OsString]) -> io::Result<std::convert::Infallible> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
-    let [parent, thp, program, arguments @ ..] = words else { return Err(invalid()) };
+    let [parent, thp, input, program, arguments @ ..] = words else { return Err(invalid()) };
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // It may have died before.
     let is_parent = getppid().is_some_and(|pid| parent.to_str() == Some(&pid.as_raw_nonzero().to_string()));
@@ -263,6 +277,11 @@ fn become_tied(words: &[OsString]) -> io::Result<std::convert::Infallible> {
     match serde_json::from_str(thp.to_str().ok_or_else(invalid)?)? {
         ThpRule::Host => {}
         ThpRule::Never => disable_transparent_huge_pages(true)?,
+    }
+    match serde_json::from_str(input.to_str().ok_or_else(invalid)?)? {
+        Input::Null => {}
+        // Opened here, so that no other process ever holds it.
+        Input::Tap(name) => rustix::stdio::dup2_stdin(tap::open(name.as_deref()).map_err(io::Error::other)?)?,
     }
     Err(Command::new(program).args(arguments).exec())
 }

@@ -2,7 +2,11 @@
 //!
 //! Whatever breaks this order ends it. An answer is checked here, so that what leaves this file can be stored and printed.
 
-use std::{io::ErrorKind, os::unix::net::UnixStream, time::Duration};
+use std::{
+    io::{self, ErrorKind},
+    os::unix::net::UnixStream,
+    time::Duration,
+};
 
 use vmtax_core::experiment::Finding;
 
@@ -15,20 +19,27 @@ use super::{
 use crate::agent::{
     frame::{self, FrameError},
     message::{Answer, Ask, Request, Say},
+    port::{SERIAL_LIMIT, Way},
 };
 
 /// Our end of the conversation.
 #[derive(Debug)]
 pub struct Talk {
     agent: UnixStream,
+    way: Way,
     console: Console,
     asked: u64,
 }
 
 impl Talk {
     /// With the agent behind this socket; the console is for messages.
-    pub fn new(agent: UnixStream, console: Console) -> Talk {
-        Talk { agent, console, asked: 0 }
+    pub fn new(agent: UnixStream, way: Way, console: Console) -> Talk {
+        Talk { agent, way, console, asked: 0 }
+    }
+
+    /// By what the agent is reached.
+    pub fn way(&self) -> Way {
+        self.way
     }
 
     /// The guest's console.
@@ -47,6 +58,10 @@ impl Talk {
     pub fn say(&mut self, ask: Ask, asked: &'static str, patience: Duration) -> Result<u64, GuestError> {
         self.asked += 1;
         let request = serde_json::to_vec(&Request { id: self.asked, ask }).expect("requests are JSON");
+        if self.way == Way::Serial && request.len() > SERIAL_LIMIT {
+            let why = format!("its kernel has no virtio-serial, and its serial port takes {SERIAL_LIMIT} at once");
+            return Err(GuestError::host(format!("send {} bytes to the guest", request.len()), io::Error::other(why)));
+        }
         let mut stream = Until::new(&self.agent, patience);
         let written = frame::write(&mut stream, &request);
         written.map_err(|error| self.broken(error.into(), asked, patience)).map(|()| self.asked)

@@ -41,6 +41,8 @@ fn everything_is_said() {
         "-device virtio-serial-pci",
         "-chardev socket,id=agent,path=agent",
         "-device virtserialport,chardev=agent,name=vmtax.agent",
+        "-chardev socket,id=serial,path=serial",
+        "-device isa-serial,chardev=serial,index=1",
     ];
     assert_eq!(words(&Machine::new(Accel::Tcg)), expected);
 }
@@ -80,9 +82,9 @@ fn each_factor_changes_its_own_words() {
         &[],
         &["-netdev user,id=net,restrict=on", "-device virtio-net-pci,netdev=net,romfile="],
     );
-    for (vhost, word) in [(Vhost::On, "on"), (Vhost::Off, "off")] {
-        let netdev = format!("-netdev tap,id=net,ifname=tap0,script=no,downscript=no,vhost={word}");
-        let net = Some(Net::Tap { name: "tap0".to_owned(), vhost });
+    for (vhost, words) in [(Vhost::On, "vhost=on,vhostforce=on"), (Vhost::Off, "vhost=off")] {
+        let netdev = format!("-netdev tap,id=net,fd=0,{words}");
+        let net = Some(Net::Tap { name: None, vhost });
         check(|m| m.net = net, &[], &[&netdev, "-device virtio-net-pci,netdev=net,romfile="]);
     }
     for (access, word) in [(Access::ReadOnly, "on"), (Access::ReadWrite, "off")] {

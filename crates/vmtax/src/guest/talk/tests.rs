@@ -19,7 +19,7 @@ fn with(act: impl FnOnce(UnixStream) + Send + 'static) -> Talk {
     thread::spawn(move || act(theirs));
     let console = Console::follow(std::io::Cursor::new(b"its last words\n".to_vec()));
     console.settle();
-    Talk::new(ours, console)
+    Talk::new(ours, Way::VirtioSerial, console)
 }
 
 /// What comes of a question to an agent that answers with these bytes, and stays.
