@@ -8,16 +8,16 @@ use std::process::Command;
 use host::{Ran, has, vmtax};
 use serde_json::Value;
 
-/// What `image boot` saw in a sandbox whose kernel was given these words; none without QEMU, a kernel or an image.
-fn boot(append: &str) -> Option<(Value, String)> {
+/// What `image boot` saw of a guest with a tap in a sandbox whose kernel was given these words; none without QEMU, a kernel or an image.
+fn boot(append: &str, vhost: &str) -> Option<(Value, String)> {
     let failed = |ran: Ran| (ran.code != Some(0)).then_some(ran.stderr);
     let qemu = Command::new("qemu-system-x86_64").arg("--version").output();
     let obstacle = qemu.err().map(|e| format!("qemu-system-x86_64: {e}"));
     let obstacle = obstacle.or_else(|| failed(Ran::of(vmtax("image kernel").output().unwrap())));
     let obstacle = obstacle.or_else(|| failed(Ran::of(vmtax("image build").output().unwrap())));
     has("sandbox", obstacle).then(|| {
-        let guest = "image boot --vcpus 1 --memory 256M --host 2m --reserve --json";
-        let ran = Ran::of(vmtax(&format!("sandbox --image {append} -- {guest}")).output().unwrap());
+        let guest = "image boot --vcpus 1 --memory 256M --host 2m --reserve --net tap --json";
+        let ran = Ran::of(vmtax(&format!("sandbox --image {append} -- {guest} --vhost {vhost}")).output().unwrap());
         let told = ran.stderr.clone();
         (ran.json(), told)
     })
@@ -37,8 +37,13 @@ fn faults((seen, told): &(Value, String)) -> u64 {
 }
 
 #[test]
-fn a_linux_guest_boots_nested_on_huge_pages_with_nested_paging_and_without() {
-    let (Some(nested), Some(shadow)) = (boot(""), boot("--append kvm_amd.npt=0")) else { return };
+fn a_linux_guest_boots_nested_on_huge_pages_with_nested_paging_and_vhost_and_without() {
+    let (Some(nested), Some(shadow)) = (boot("", "on"), boot("--append kvm_amd.npt=0", "off")) else { return };
+    let link = |(seen, _): &(Value, String)| seen["evidence"]["link"].clone();
+    assert_eq!(link(&nested)["vhost_device"], true, "{nested:?}");
+    assert!(link(&nested)["vhost_thread"]["seen"].is_u64(), "{nested:?}");
+    assert_eq!(link(&shadow)["vhost_device"], false, "{shadow:?}");
+    assert_eq!(link(&shadow)["vhost_thread"], "absent", "{shadow:?}");
     // Without, each change of the guest's page tables is KVM's to follow.
     let (nested, shadow) = (faults(&nested), faults(&shadow));
     assert!(nested * 4 < shadow, "{nested} faults with nested paging, {shadow} without");
