@@ -29,6 +29,11 @@ pub fn host() -> Host {
     read(&Tree::machine(), &Leaves::of_this_cpu(), &Answers::of_this_kernel())
 }
 
+/// Whether this host's processor is emulated in software, without asking for more.
+pub fn is_emulated() -> bool {
+    is_tcg(Leaves::of_this_cpu().hypervisor().as_deref())
+}
+
 /// A host that was recorded, or written up, in a directory.
 pub fn recorded(directory: &Path) -> Host {
     let tree = Tree::recorded(directory);
@@ -44,7 +49,7 @@ pub fn read(tree: &Tree, leaves: &Leaves, answers: &Answers) -> Host {
     Host {
         kernel: tree.text("proc/sys/kernel/osrelease"),
         nested: below.is_some(),
-        emulated: below.as_ref().is_some_and(|b| b.vendor.as_deref() == Some(Below::TCG)),
+        emulated: below.as_ref().is_some_and(|b| is_tcg(b.vendor.as_deref())),
         below,
         tlb: tlb::read(&cpu, leaves),
         caches: cpu::caches(leaves),
@@ -60,6 +65,10 @@ pub fn read(tree: &Tree, leaves: &Leaves, answers: &Answers) -> Host {
         noise: noise::read(tree),
         pmu: answers.pmu(),
     }
+}
+
+fn is_tcg(vendor: Option<&str>) -> bool {
+    vendor == Some(Below::TCG)
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Init and agent are two processes: what goes wrong in a trial ends the agent, and init still powers the guest off. A
-//! panic in process 1 would be a panic of the kernel.
+//! panic in process 1 would be a panic of the kernel. Where programs come with the guest, on a disk, the agent and all that it
+//! starts live there ([`world`]); init stays behind.
 
 pub mod blob;
 mod file;
@@ -23,6 +24,7 @@ pub mod port;
 mod run;
 mod serve;
 mod trial;
+mod world;
 
 use std::process::ExitCode;
 

@@ -16,7 +16,7 @@ mod translate;
 mod value;
 
 pub use huge::{BloatArgs, ReserveArgs, RightsArgs};
-pub use image::{AccelChoice, BootArgs, ImageArgs, ImageCommand, KernelArgs};
+pub use image::{AccelChoice, BootArgs, BuildArgs, ImageArgs, ImageCommand, KernelArgs};
 pub use level::{GuestLevel, HostLevel, Level, ProbeName};
 pub use matrix::MatrixArgs;
 pub use run::{CompareArgs, ExportArgs, Format, RunArgs, ShowArgs};

@@ -25,6 +25,7 @@ pub mod keeper;
 pub mod line;
 pub mod link;
 pub mod machine;
+pub mod pace;
 pub mod place;
 pub mod port;
 pub mod qmp;

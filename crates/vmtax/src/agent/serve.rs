@@ -23,9 +23,12 @@ use super::{
     message::{Answer, Ask, Got, Hello, Place, Placed, Request, Say, Wish},
     place,
     port::Port,
-    run, trial,
+    run, trial, world,
 };
-use crate::{image::initramfs, output};
+use crate::{
+    image::initramfs::{MANIFEST, Manifest},
+    output,
+};
 
 /// The hidden argument that makes vmtax an agent.
 pub const ARGUMENT: &str = "__agent";
@@ -35,7 +38,7 @@ pub fn dispatch() -> Option<ExitCode> {
     if env::args_os().nth(1)? != OsStr::new(ARGUMENT) {
         return None;
     }
-    let served = Port::open().map_err(anyhow::Error::from).and_then(serve);
+    let served = enter_world().and_then(|()| Port::open().map_err(anyhow::Error::from)).and_then(serve);
     Some(match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -43,6 +46,18 @@ pub fn dispatch() -> Option<ExitCode> {
             ExitCode::FAILURE
         }
     })
+}
+
+/// Where programs are, if there are any.
+fn enter_world() -> anyhow::Result<()> {
+    match manifest()?.root {
+        None => Ok(()),
+        Some(disk) => world::enter(&disk),
+    }
+}
+
+fn manifest() -> anyhow::Result<Manifest> {
+    Ok(serde_json::from_slice(&fs::read(MANIFEST)?)?)
 }
 
 fn serve(mut port: impl Read + Write + AsFd) -> anyhow::Result<()> {
@@ -113,12 +128,11 @@ impl Guest {
 }
 
 fn hello() -> anyhow::Result<Hello> {
-    let manifest: initramfs::Manifest = serde_json::from_slice(&fs::read(initramfs::MANIFEST)?)?;
     let unloaded = fs::read_to_string(super::init::UNLOADED).unwrap_or_default();
     let host = facts::host();
     Ok(Hello {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        binary: manifest.init,
+        binary: manifest()?.init,
         kernel: host.kernel.unwrap_or_default(),
         cpus: thread::available_parallelism()?.get() as u32,
         memory: host.memory.total.unwrap_or(Bytes(0)),

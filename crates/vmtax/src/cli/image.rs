@@ -6,7 +6,10 @@ use clap::{Args, Subcommand, ValueEnum};
 use vmtax_core::units::Bytes;
 
 use super::{HostLevel, value};
-use crate::guest::machine::{Net, Vhost};
+use crate::{
+    guest::machine::{Net, Vhost},
+    image::root,
+};
 
 #[derive(Debug, Args)]
 pub struct ImageArgs {
@@ -18,6 +21,8 @@ pub struct ImageArgs {
 pub enum ImageCommand {
     /// Find a kernel for guests; without one on this host, take Debian's by apt-get into the cache
     Kernel(KernelArgs),
+    /// Make a root file system with QEMU and programs in it, for --image
+    Build(BuildArgs),
     /// Boot a guest once, measure a little in it, power it off, and say what was seen
     Boot(BootArgs),
 }
@@ -31,6 +36,19 @@ pub struct KernelArgs {
     /// Its modules [default: /lib/modules/RELEASE]
     #[arg(long, value_name = "DIR", requires = "kernel")]
     pub modules: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// Take this tree, instead of Debian's packages: a directory or a tar archive, which may be compressed
+    #[arg(long, value_name = "DIR|TAR", conflicts_with = "include")]
+    pub from: Option<PathBuf>,
+    /// More packages than qemu-system-x86, rt-tests and sysbench
+    #[arg(long, value_name = "PACKAGES", value_delimiter = ',', value_parser = value::package)]
+    pub include: Vec<String>,
+    /// What to call it
+    #[arg(long, value_name = "NAME", default_value = root::DEFAULT, value_parser = value::image_name)]
+    pub name: String,
 }
 
 #[derive(Debug, Args)]
@@ -52,6 +70,9 @@ pub struct BootArgs {
     /// What its memory stands on, on this host
     #[arg(long, value_enum, default_value = "thp")]
     pub host: HostLevel,
+    /// Borrow the huge pages that --host needs, and give them back (needs root)
+    #[arg(long)]
+    pub reserve: bool,
     /// QEMU
     #[arg(long, value_name = "FILE", default_value = "qemu-system-x86_64")]
     pub qemu: PathBuf,

@@ -6,6 +6,7 @@ use clap::Args;
 use vmtax_core::units::Bytes;
 
 use super::KernelArgs;
+use crate::image::root;
 
 #[derive(Debug, Args)]
 pub struct SandboxArgs {
@@ -17,6 +18,10 @@ pub struct SandboxArgs {
     /// Its memory
     #[arg(long, value_name = "SIZE", default_value = "3G")]
     pub memory: Bytes,
+    /// With QEMU and programs in it, so that guests boot: an image by its name or directory (see vmtax image build) [default
+    /// without a value: default]
+    #[arg(long, value_name = "NAME|DIR", num_args = 0..=1, default_missing_value = root::DEFAULT)]
+    pub image: Option<PathBuf>,
     /// More words for its kernel's command line, such as hugepages=512 or kvm_amd.npt=0
     #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     pub append: String,

@@ -2,6 +2,8 @@
 
 use std::{num::IntErrorKind, time::Duration};
 
+use crate::image::build::KEY;
+
 /// A number of things, of which there must be one.
 pub fn count(text: &str) -> Result<u32, String> {
     match text.parse::<u32>() {
@@ -41,9 +43,32 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A package by Debian's rule (Debian Policy, 5.6.1).
+pub fn package(text: &str) -> Result<String, String> {
+    let is_first = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_name =
+        text.len() > 1 && text.starts_with(is_first) && text.chars().all(|c| is_first(c) || "+-.".contains(c));
+    is_name.then(|| text.to_owned()).ok_or_else(|| "write names of packages, such as apache2-utils,iperf3".to_owned())
+}
+
+/// What an image may be called: shorter than the keys by which images are kept, so that no name is one.
+pub fn image_name(text: &str) -> Result<String, String> {
+    let is_name = (1..KEY).contains(&text.len()) && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let advice = || format!("write letters, digits and -, {} at most", KEY - 1);
+    is_name.then(|| text.to_owned()).ok_or_else(advice)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_packages_and_images_are_no_options_and_no_paths() {
+        assert_eq!(package("libstdc++6").unwrap(), "libstdc++6");
+        assert!(["", "a", "-y", "a/b", "A2", "a b"].iter().all(|text| package(text).is_err()));
+        assert_eq!(image_name("with-apache").unwrap(), "with-apache");
+        assert!(["", "..", "a/b", "0123456789abcdef"].iter().all(|text| image_name(text).is_err()));
+    }
 
     #[test]
     fn a_budget_is_seconds_or_has_its_unit() {

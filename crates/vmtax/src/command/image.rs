@@ -8,6 +8,10 @@ use vmtax_core::{
     host::Host,
     units::{MIB, PageSize},
 };
+use vmtax_machine::{
+    facts,
+    knob::{self, Contention, Lease, Want},
+};
 
 use super::Refusal;
 use crate::{
@@ -21,12 +25,15 @@ use crate::{
         evidence::Evidence,
         link::{Link, Thread},
     },
-    image::{ImageError, Initramfs, Kernel, Role, Source, package},
+    image::{ImageError, Initramfs, Kernel, Role, Source, cache::Kept, package},
     output,
 };
 
+mod build;
+
 /// What is measured in a guest that is only tried: enough to see that it can be.
 const PLAN: &str = "[factors]\nvenue = [\"native\"]\nhost = [\"4k\"]\n[[workload]]\nprobe = \"chase\"\nsize = \"4M\"\n";
+
 /// Far more than it takes emulated.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -39,6 +46,7 @@ fn wish() -> Wish {
 pub fn run(args: &ImageArgs) -> anyhow::Result<ExitCode> {
     match &args.what {
         ImageCommand::Kernel(args) => kernel(args),
+        ImageCommand::Build(args) => build::run(args),
         ImageCommand::Boot(args) => boot(args),
     }
 }
@@ -47,7 +55,7 @@ fn kernel(args: &KernelArgs) -> anyhow::Result<ExitCode> {
     let kernel = match Kernel::find(&source(args)) {
         Err(ImageError::NoKernel { tried }) => {
             output::note(format_args!("no kernel on this host ({}); getting Debian's", tried.join("; ")));
-            let cache = package::cache().ok_or_else(|| {
+            let cache = Kept::Kernel.place().ok_or_else(|| {
                 Refusal::new("cannot keep a kernel: there is no cache directory", "set HOME or XDG_CACHE_HOME")
             })?;
             Kernel::unpacked(&package::fetch(&cache)?)?
@@ -86,6 +94,7 @@ struct Seen {
 }
 
 fn boot(args: &BootArgs) -> anyhow::Result<ExitCode> {
+    let pool = borrowed(args)?;
     let kernel = Kernel::find(&source(&args.kernel))?;
     let initramfs = Initramfs::build(&kernel, Role::Guest)?;
     let net = args.net().map_err(|why| Refusal::new(why, "--net tap"))?;
@@ -109,6 +118,9 @@ fn boot(args: &BootArgs) -> anyhow::Result<ExitCode> {
     };
     let machine = |accel| described(accel).unwrap_or_else(|| plain(accel));
     let seen = executed(args.accel, |accel| tried(machine(accel), pin, &kernel, &initramfs))?;
+    if let Some(lease) = pool {
+        lease.release()?.iter().for_each(output::note);
+    }
     output::print(&if args.json { json(&seen) } else { text(&seen) })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -128,6 +140,33 @@ pub fn executed<T>(choice: AccelChoice, tried: impl Fn(Accel) -> Result<T, Guest
     }
 }
 
+/// The pages that the guest's memory needs, where they are to be borrowed. Dropped, the lease gives them back as well.
+fn borrowed(args: &BootArgs) -> Result<Option<Lease>, knob::Error> {
+    let page = args.host.backing().pool().filter(|_| args.reserve);
+    page.map(|page| {
+        let mut lease = Lease::acquire(knob::Host::default(), Contention::Refuse)?;
+        lease.borrow_pool(Want { page, pages: args.memory.0.div_ceil(page.bytes()) })?;
+        Ok(lease)
+    })
+    .transpose()
+}
+
+/// What times say of a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Times {
+    /// A processor ran it.
+    Measured,
+    /// Its processor was emulated, or its host's was.
+    Meaningless,
+}
+
+impl Times {
+    fn of(seen: &Seen) -> Times {
+        let is_emulated = seen.evidence.accel == Accel::Tcg.name() || facts::is_emulated();
+        if is_emulated { Times::Meaningless } else { Times::Measured }
+    }
+}
+
 fn tried(machine: Machine, pin: &[usize], kernel: &Kernel, initramfs: &Initramfs) -> Result<Seen, GuestError> {
     let mut guest = Guest::boot(machine, kernel, initramfs, Patience::default())?;
     guest.pin(pin)?;
@@ -142,7 +181,10 @@ fn tried(machine: Machine, pin: &[usize], kernel: &Kernel, initramfs: &Initramfs
 fn text(seen: &Seen) -> String {
     let Seen { hello, way, timing, evidence, facts, got, finding, ending } = seen;
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
-    let is_emulated = evidence.accel == Accel::Tcg.name();
+    let doubt = match Times::of(seen) {
+        Times::Measured => "",
+        Times::Meaningless => ": times mean nothing",
+    };
     let pools = got.pools.iter().map(|(page, pages)| format!("{pages} pages of {} set aside", page.prose()));
     let thp = got.thp.iter().map(|word| format!("transparent huge pages {word}"));
     let mut rows = vec![
@@ -158,7 +200,7 @@ fn text(seen: &Seen) -> String {
             },
         ),
         ("qemu", evidence.qemu_version.clone()),
-        ("executed", format!("by {}{}", evidence.accel, if is_emulated { ": times mean nothing" } else { "" })),
+        ("executed", format!("by {}{doubt}", evidence.accel)),
         (
             "stands on",
             format!(
@@ -203,7 +245,7 @@ fn json(seen: &Seen) -> String {
         "hello": hello,
         "agent": way,
         "evidence": evidence,
-        "emulated": evidence.accel == Accel::Tcg.name(),
+        "emulated": Times::of(seen) == Times::Meaningless,
         "facts": facts,
         "set": got,
         "boot_seconds": timing.agent.as_secs_f64(),

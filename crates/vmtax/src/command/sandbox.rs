@@ -1,7 +1,8 @@
 //! `vmtax sandbox`: any command of vmtax inside an emulated AMD host, whose KVM, pools and modules are real.
 //!
 //! The command finds itself where it was typed: in a directory of the same name, with the files that its arguments name. Its
-//! output comes out as it is written, and the runs that it kept are added to the results file here.
+//! output comes out as it is written, and the runs that it kept are added to the results file here. With an image the host has
+//! QEMU, other programs and a kernel, so that guests boot in it, nested.
 
 use std::{
     env,
@@ -21,8 +22,11 @@ use super::image;
 use crate::{
     agent::message::{Errors, Order, Stream},
     cli::SandboxArgs,
-    guest::{Accel, Guest, Machine, Patience, machine::Populated},
-    image::{Initramfs, Kernel, Role},
+    guest::{
+        Accel, Guest, Machine, Patience,
+        machine::{Access, Disk, Populated},
+    },
+    image::{Initramfs, Kernel, Role, Root},
     output,
     signal::Signals,
 };
@@ -32,17 +36,26 @@ mod luggage;
 /// A processor with all that QEMU emulates, AMD's virtualization with nested paging included.
 const CPU: &str = "max,+svm";
 
+/// Where programs are in an image; without one, only vmtax is there.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// Boots the host, runs the command, fetches its results; its exit code.
 pub fn run(args: &SandboxArgs) -> anyhow::Result<ExitCode> {
     let luggage = Luggage::of(&args.command)?;
     let kernel = Kernel::find(&image::source(&args.kernel))?;
-    let initramfs = Initramfs::build(&kernel, Role::Host)?;
+    let root = args.image.as_deref().map(Root::find).transpose()?;
+    let initramfs = match root {
+        None => Initramfs::build(&kernel, Role::Host)?,
+        Some(_) => Initramfs::with_programs(&kernel, Role::Host)?,
+    };
+    let disk = root.map(|root| Disk { file: root.disk(), access: Access::ReadOnly });
     let machine = Machine {
         qemu: args.qemu.clone(),
         cpu: Some(CPU.to_owned()),
         vcpus: args.cpus,
         memory: args.memory,
         append: args.append.clone(),
+        disks: disk.into_iter().collect(),
         populated: Populated::OnTouch,
         ..Machine::new(Accel::Tcg)
     };
@@ -93,7 +106,7 @@ fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
 
 /// What a command may know of the place where it was typed.
 fn environment() -> Vec<(String, String)> {
-    let own = [("HOME", "/root"), ("XDG_STATE_HOME", luggage::STATE), ("PATH", "/sbin")];
+    let own = [("HOME", "/root"), ("XDG_STATE_HOME", luggage::STATE), ("PATH", PATH)];
     let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let passed = ["NO_COLOR", "TERM"].into_iter().filter_map(|name| Some((name.to_owned(), env::var(name).ok()?)));
     own.into_iter().chain(passed).collect()

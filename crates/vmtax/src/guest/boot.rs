@@ -27,6 +27,7 @@ use super::{
     evidence::{self, Evidence},
     keeper::{Input, Keeper, Order, ThpRule},
     machine::{AGENT, CONSOLE, INITRD, Load, Net, QMP, SERIAL, Vhost},
+    pace::Pace,
     port,
     qmp::Qmp,
     stream::Door,
@@ -81,6 +82,7 @@ pub struct Timing {
 #[derive(Debug)]
 pub struct Guest {
     pub(super) machine: Machine,
+    pace: Pace,
     pub(super) patience: Patience,
     keeper: Keeper,
     pub(super) pid: u32,
@@ -99,6 +101,8 @@ impl Guest {
         patience: Patience,
     ) -> Result<Guest, GuestError> {
         machine.check()?;
+        let pace = Pace::here();
+        let patience = pace.patience(patience);
         let program = program(&machine.qemu)?;
         let input = input(&machine)?;
         let begun = Instant::now();
@@ -114,7 +118,7 @@ impl Guest {
         let load = Load {
             kernel: kernel.image.clone(),
             initrd: INITRD.into(),
-            command_line: command_line(Mode::Agent, &machine.append),
+            command_line: command_line(&[Mode::Agent.parameter(), pace.words(machine.accel), &machine.append]),
         };
         let thp = match machine.backing {
             Backing::Small => ThpRule::Never,
@@ -140,7 +144,7 @@ impl Guest {
         let (talk, said) = port::meet(agent, serial, console, patience.agent)?;
         let hello = own(said, initramfs)?;
         let timing = Timing { machine: made, sign, agent: begun.elapsed() };
-        Ok(Guest { machine, patience, keeper, pid, qmp, talk, hello, timing })
+        Ok(Guest { machine, pace, patience, keeper, pid, qmp, talk, hello, timing })
     }
 
     /// Who answered.
@@ -174,9 +178,9 @@ impl Guest {
         }
     }
 
-    /// Measures in it, for `patience` at most.
+    /// Measures in it, for `patience` at most, or longer on a host that is slow for all guests.
     pub fn trial(&mut self, trial: Trial, patience: Duration) -> Result<Finding, GuestError> {
-        match self.talk.ask(Ask::Trial(trial), "for a trial", patience)? {
+        match self.talk.ask(Ask::Trial(trial), "for a trial", self.pace.stretched(patience))? {
             Say::Found(finding) => checked(finding),
             other => Err(unexpected(&other)),
         }
@@ -271,10 +275,10 @@ fn wait_for_sign(keeper: &Keeper, console: &Console, patience: Duration) -> Resu
     Ok(Sign::Seen)
 }
 
-/// What the kernel is told: a console, nobody to wait for after a panic, and what init is to do.
-fn command_line(mode: Mode, more: &str) -> String {
-    let words = ["console=ttyS0", "panic=-1", mode.parameter()];
-    words.into_iter().chain(Some(more).filter(|more| !more.is_empty())).collect::<Vec<_>>().join(" ")
+/// What the kernel is told: a console, nobody to wait for after a panic, and these words.
+fn command_line(more: &[&str]) -> String {
+    let words = ["console=ttyS0", "panic=-1"].iter().chain(more);
+    words.copied().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// The tap that QEMU will have. It is tried here first, where the reason for a refusal can be told.

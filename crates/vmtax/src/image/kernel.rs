@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{ImageError, package};
+use super::{ImageError, cache::Kept, package};
 
 /// Where a kernel may come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Kernel {
         match source {
             Source::Named { image, modules } => Kernel::named(image, modules.as_deref()),
             Source::Found => Kernel::running().or_else(|why_not_running| {
-                let cache = package::cache();
+                let cache = Kept::Kernel.place();
                 let kept = cache.as_deref().and_then(package::newest);
                 kept.map_or_else(
                     || {

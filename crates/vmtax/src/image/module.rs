@@ -5,15 +5,18 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, File},
+    fs,
     io::{self, Read},
     path::{Path, PathBuf},
 };
 
-use super::{ImageError, elf};
+use super::{ImageError, elf, unpack};
 
 /// Bytes of a module, unpacked, at most: the largest in use are graphics drivers of some 20 MiB. A compressed file may claim anything.
 const LARGEST: u64 = 128 << 20;
+
+/// The list of what a kernel has built in, in the directory of its modules.
+pub const BUILT_IN: &str = "modules.builtin";
 
 /// The modules of one kernel.
 #[derive(Debug)]
@@ -37,7 +40,7 @@ impl Modules {
     pub fn at(directory: &Path) -> Result<Modules, ImageError> {
         let mut files = BTreeMap::new();
         collect(directory, &mut files).map_err(|e| ImageError::file("read", directory, e))?;
-        let list = fs::read_to_string(directory.join("modules.builtin")).unwrap_or_default();
+        let list = fs::read_to_string(directory.join(BUILT_IN)).unwrap_or_default();
         let built_in = list.lines().filter_map(|line| name(Path::new(line))).collect();
         Ok(Modules { files, built_in })
     }
@@ -98,15 +101,9 @@ fn normal(name: &str) -> String {
 
 /// A module's file, unpacked if it is compressed: the kernels of many distributions cannot do that themselves.
 fn plain(path: &Path) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
-    let mut reader: Box<dyn Read> = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("gz") => Box::new(flate2::read::MultiGzDecoder::new(file)),
-        Some("xz") => Box::new(lzma_rust2::XzReader::new(file, true)),
-        Some("zst") => Box::new(ruzstd::decoding::StreamingDecoder::new(file).map_err(io::Error::other)?),
-        Some(_) | None => Box::new(file),
-    };
+    let reader = unpack::open(path)?;
     let mut bytes = Vec::new();
-    match reader.by_ref().take(LARGEST + 1).read_to_end(&mut bytes)? as u64 {
+    match reader.take(LARGEST + 1).read_to_end(&mut bytes)? as u64 {
         0..=LARGEST => Ok(bytes),
         _ => Err(io::Error::other("it is larger than any module")),
     }

@@ -5,23 +5,15 @@
 //! A directory in the cache is whole or absent: it is unpacked under another name and renamed.
 
 use std::{
-    env, fs,
-    fs::File,
+    fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
-use super::ImageError;
+use super::{ImageError, cache, tool};
 
 /// The package that always depends on the newest.
 const META: &str = "linux-image-cloud-amd64";
-
-/// Where unpacked kernels are kept.
-pub fn cache() -> Option<PathBuf> {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-    Some(cache.join("vmtax/kernel"))
-}
 
 /// The newest of those unpacked.
 pub fn newest(cache: &Path) -> Option<PathBuf> {
@@ -33,13 +25,9 @@ pub fn newest(cache: &Path) -> Option<PathBuf> {
 
 /// Fetches and unpacks the newest, unless it is there; its directory.
 pub fn fetch(cache: &Path) -> Result<PathBuf, ImageError> {
-    fs::create_dir_all(cache).map_err(|e| ImageError::file("make", cache, e))?;
-    let lock = cache.join(".lock");
-    let held = File::create(&lock).and_then(|file| file.lock().map(|()| file));
-    let _held = held.map_err(|e| ImageError::file("lock", &lock, e))?;
+    let _held = cache::hold(cache)?;
     let package = newest_package()?;
-    let work = tempfile::Builder::new().prefix(".fetching-").tempdir_in(cache);
-    let work = work.map_err(|e| ImageError::file("make a directory in", cache, e))?;
+    let work = cache::workplace(cache)?;
     run(Command::new("apt-get").args(["download", "-qq", &package]).current_dir(work.path()))?;
     let archive = only_file(work.path())?;
     let name = archive.file_stem().expect("it was listed by its name").to_owned();
@@ -66,15 +54,7 @@ fn only_file(directory: &Path) -> Result<PathBuf, ImageError> {
     path.ok_or_else(|| ImageError::Package("apt-get download left no package".to_owned()))
 }
 
-/// Runs a tool of the package system in plain English; what it printed.
 fn run(command: &mut Command) -> Result<String, ImageError> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output();
-    let output = output.map_err(|e| ImageError::Package(format!("{name}: {e}")))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    let reason = stderr.lines().find_map(|line| line.strip_prefix("E: ")).unwrap_or(stderr.trim());
-    Err(ImageError::Package(format!("{name}: {reason}")))
+    let printed = tool::run(command).map_err(ImageError::Package)?;
+    Ok(String::from_utf8_lossy(&printed).into_owned())
 }
