@@ -222,7 +222,9 @@ fn thirty_kills_at_random_moments_leave_the_host_as_it_was_and_every_trial_once(
                 // It may have ended with its run.
                 let _ = kill_process(guardian, Signal::KILL);
                 let ran = run.end();
-                assert_eq!(ran.code, Some(0), "{ran:?}");
+                // A guardian that dies before it stands is one without which nothing is changed.
+                let is_refused = ran.code == Some(2) && ran.stderr.contains("the guardian did not start");
+                assert!(ran.code == Some(0) || is_refused, "{ran:?}");
                 is_back(&before, &format!("seed {seed}"));
             }
             Victim::Both => {
