@@ -66,6 +66,15 @@ pub struct Needs {
     pub before_version: &'static str,
 }
 
+/// Programs are told apart by their name.
+impl PartialEq for Program {
+    fn eq(&self, other: &Program) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Program {}
+
 /// Every benchmark program there is.
 pub static PROGRAMS: &[&Program] = &[
     &sysbench::cpu::PROGRAM,

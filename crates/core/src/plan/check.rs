@@ -37,7 +37,7 @@ fn idle_factors(plan: &Plan, spans: &Spans) -> Vec<Diagnostic> {
     idle.map(|(varied, span)| {
         let label = match varied.factor.scope {
             Scope::Host => "settings of every workload have it",
-            Scope::Memory => "it means nothing to workloads on the host itself",
+            Scope::Memory => "it means nothing to programs and workloads on the host itself",
             Scope::Virtual => "it means something in a virtual machine only: add venue = [\"microvm\"]",
             Scope::Guest => "it means something in a Linux guest only: add venue = [\"guest\"]",
             Scope::Parameter => "no workload has a parameter that follows it",

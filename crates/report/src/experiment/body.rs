@@ -22,7 +22,7 @@ pub(super) fn parts(record: &Record) -> Vec<String> {
     for workload in &record.plan.workloads {
         let task = workload.kind.task;
         let own = match task {
-            Task::Probe(_) => {
+            Task::Probe(_) | Task::Os | Task::Program(_) | Task::Command => {
                 parts.extend(record.sheets_of(&workload.name).iter().map(super::sheet));
                 continue;
             }
