@@ -28,3 +28,38 @@ fn line(ratios: &Ratios) -> String {
     let mean = ratios.mean().map_or(String::new(), |mean| format!("; together {mean}"));
     format!("{place}{}{emulated}{mean}", tests.join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use vmtax_core::{
+        experiment::{Finding, Outcome},
+        plan::Job,
+    };
+
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn tests_of_a_setting_are_told_together_and_a_mean_is_no_index() {
+        let plan = "[factors]\nvenue = [\"native\", \"guest\"]\n[[workload]]\nprobe = \"exec\"\n[[workload]]\nprobe = \"syscall\"\n";
+        let record = fixture::record(plan, Vec::new(), |cell, job, _| {
+            let Job::Os(os) = job else { unreachable!("the plan tests the system") };
+            // Ten times the baseline system, and in the guest as fast as it.
+            let times = if cell.setting.is_linux_guest() { 1.0 } else { 10.0 };
+            let accel = cell.setting.is_linux_guest().then(|| ("qemu.accel".to_owned(), "tcg".to_owned()));
+            let metrics = os.test.metrics(times / os.test.baseline().ratio(1.0));
+            Outcome::Ok(Finding { metrics, evidence: accel.into_iter().collect(), caveats: Vec::new() })
+        });
+        let mean = "geometric mean of 2 of its 12 tests, run by vmtax's own programs; not a UnixBench index";
+        let text = ratios(&record);
+        assert_eq!(text.matches("not a UnixBench index").count(), 2, "{text}");
+        let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let native =
+            format!("- venue=native: exec 10.0, syscall 10.0; together 10.0 times UnixBench's baseline system: {mean}");
+        let guest = format!(
+            "- venue=guest: exec 1.00, syscall 1.00, emulated; together 1.0 times UnixBench's baseline system: {mean}"
+        );
+        assert!(joined.contains(&native) && joined.ends_with(&guest), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}
