@@ -17,6 +17,7 @@
 //! [[workload]]
 //! program = "sysbench-cpu" # one of [`PROGRAMS`](crate::program::PROGRAMS), with parameters of its own
 //! seconds = 5
+//!                         # `tree = "/path"` for those that run in a source tree: kernbench, unixbench
 //!
 //! [[workload]]
 //! command = ["redis-benchmark", "-q", "-t", "get"]   # no shell; killed after `timeout = 3600` seconds
@@ -108,6 +109,8 @@ pub struct Workload {
     pub parameters: Vec<(&'static str, Value)>,
     /// What is run where the plan's author says so, with its metrics.
     pub command: Option<Arc<Command>>,
+    /// The absolute path of the source tree in which its program runs, where one is given.
+    pub tree: Option<String>,
 }
 
 /// What a parameter is set to.

@@ -98,6 +98,13 @@ impl Program {
     pub fn named(name: &str) -> Option<&'static Program> {
         PROGRAMS.iter().copied().find(|program| program.name == name)
     }
+
+    /// Whether it runs in a source tree, which a plan must name.
+    pub fn runs_in_tree(&self) -> bool {
+        let site = |tree| Site { directory: "/tmp".to_owned(), host: "127.0.0.1".to_owned(), port: 1, tree };
+        let can = |tree| Values::new(self, &[]).and_then(|values| (self.script)(&values, &site(tree))).is_ok();
+        !can(None) && can(Some("/tree".to_owned()))
+    }
 }
 
 impl Needs {

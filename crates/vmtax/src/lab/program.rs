@@ -28,7 +28,7 @@ use crate::{
 
 /// Runs a benchmark program.
 pub fn trial(bench: &mut HostBench<'_>, job: &Benchmark) -> Result<Finding, TrialError> {
-    let place = Place::here(port()?);
+    let place = Place { tree: job.tree.clone(), ..Place::here(port()?) };
     let stop = bench.rig.stop;
     watched(bench, || run(job.program, &job.values, &place, stop))
 }
@@ -65,7 +65,11 @@ pub fn obstacle(job: &Job) -> Option<Obstacle> {
     match job {
         Job::Program(job) => absent(job.program.needs.program, job.program.needs.remedy()).or_else(|| {
             let unfit = job.script().err()?;
-            Some(Obstacle::new(unfit.to_string(), "other parameters in the plan, or exclude it"))
+            let remedy = match job.lacks_tree() {
+                true => "then tree = \"/path\" in the plan",
+                false => "other parameters in the plan, or exclude it",
+            };
+            Some(Obstacle::new(unfit.to_string(), remedy))
         }),
         Job::Command(job) => absent(&job.command.command[0], "install it, or write its path in the plan".to_owned()),
         Job::Probe(_) | Job::Touch(_) | Job::Walk(_) | Job::Reserve(_) | Job::Rights | Job::Bloat(_) | Job::Os(_) => {

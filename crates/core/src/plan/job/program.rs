@@ -25,6 +25,8 @@ pub struct Benchmark {
     pub program: &'static Program,
     /// Its parameters.
     pub values: Values,
+    /// The source tree in which it runs, where one is given.
+    pub tree: Option<String>,
 }
 
 /// A program of the plan's author.
@@ -42,8 +44,13 @@ pub(super) const UNKNOWN: f64 = 30.0;
 impl Benchmark {
     /// What is run, wherever that is; or why these parameters do not fit one another.
     pub fn script(&self) -> Result<Script, Unfit> {
-        let site = Site { directory: "/tmp".to_owned(), host: "127.0.0.1".to_owned(), port: 1, tree: None };
-        (self.program.script)(&self.values, &site)
+        let (directory, host) = ("/tmp".to_owned(), "127.0.0.1".to_owned());
+        (self.program.script)(&self.values, &Site { directory, host, port: 1, tree: self.tree.clone() })
+    }
+
+    /// Whether it runs in a source tree, and was given none.
+    pub fn lacks_tree(&self) -> bool {
+        self.tree.is_none() && self.program.runs_in_tree()
     }
 
     pub(super) fn expected_seconds(&self) -> f64 {

@@ -74,7 +74,7 @@ impl Plan {
             }),
             Task::Program(program) => {
                 let values = program::Values::new(program, &values.0).map_err(|unfit| unfit.to_string())?;
-                Job::Program(Benchmark { program, values })
+                Job::Program(Benchmark { program, values, tree: workload.tree.clone() })
             }
             Task::Command => Job::Command(Own {
                 command: workload.command.clone().ok_or("no command is given")?,

@@ -126,3 +126,13 @@ fn a_command_is_run_as_its_author_wrote_it() {
     assert_eq!((own.command.command[1].as_str(), own.timeout.as_secs()), ("two words", 60));
     assert_eq!(own.command.metrics[0].name, "rate");
 }
+
+#[test]
+fn a_program_that_runs_in_a_tree_is_given_one() {
+    let check = |tree: &str, expected: (bool, bool)| {
+        let Job::Program(job) = job(&format!("[[workload]]\nprogram = \"kernbench\"\n{tree}")) else { panic!() };
+        assert_eq!((job.lacks_tree(), job.script().is_ok()), expected);
+    };
+    check("", (true, false));
+    check("tree = \"/usr/src/linux\"\n", (false, true));
+}

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{Entry, Reader, entries, meant};
 use crate::{
-    plan::{KINDS, Kind, Parameter, Value, Varied, Workload},
+    plan::{KINDS, Kind, Parameter, Task, Value, Varied, Workload},
     program::PROGRAMS,
 };
 
@@ -59,7 +59,12 @@ impl<'t> Reader<'t> {
             "program" => (self.program(first)?, None),
             _ => (Kind::of_command(), Some(self.command(table, first)?)),
         };
-        let own: &[&str] = if command.is_some() { &["metric"] } else { &[] };
+        let own: &[&str] = match kind.task {
+            Task::Command => &["metric"],
+            Task::Program(program) if program.runs_in_tree() => &["tree"],
+            Task::Program(_) | Task::Os | Task::Probe(_) | Task::Touch | Task::Walk => &[],
+            Task::Reserve | Task::Rights | Task::Bloat => &[],
+        };
         let known = ["name", first.key].into_iter().chain(own.iter().copied());
         let known: Vec<&str> = known.chain(kind.parameters().map(|p| p.name)).collect();
         self.refuse_unknown(table, &known, &format!("`{}` has", kind.name), |_| None);
@@ -72,7 +77,17 @@ impl<'t> Reader<'t> {
             self.report("this name cannot stand in a table", span.clone(), "one word, without `=`");
         }
         let parameters = kind.parameters().map(|p| (p.name, self.parameter(table, p, factors))).collect();
-        Some((Workload { name, kind, parameters, command: command.map(Arc::new) }, span))
+        Some((Workload { name, kind, parameters, command: command.map(Arc::new), tree: self.tree(table) }, span))
+    }
+
+    /// Where a program's sources lie: it is run elsewhere, so from the root.
+    fn tree(&mut self, table: &DeTable<'t>) -> Option<String> {
+        let tree = self.string(table, "tree")?;
+        if !tree.starts_with('/') {
+            let span = self.entry(table, "tree")?.value.span();
+            self.report(format!("`tree` cannot be `{tree}`"), span, "an absolute path, such as \"/usr/src/linux\"");
+        }
+        Some(tree)
     }
 
     fn probe(&mut self, probe: &Entry<'_, 't>) -> Option<&'static Kind> {
