@@ -1,13 +1,16 @@
 //! What a trial of a plan gives: named numbers, what proves its setting, and what a reader must know.
 
 mod compare;
+mod ratios;
 mod record;
 mod sheet;
+mod version;
 mod view;
 
 use std::collections::BTreeMap;
 
 pub use compare::{Change, Comparison, Verdict};
+pub use ratios::Ratios;
 pub use record::{Missing, Record};
 use serde::{Deserialize, Serialize};
 pub use sheet::{Row, Sheet};
@@ -81,6 +84,14 @@ impl Finding {
 }
 
 impl Outcome {
+    /// What it found, if it succeeded.
+    pub fn finding(&self) -> Option<&Finding> {
+        match self {
+            Outcome::Ok(finding) => Some(finding),
+            Outcome::Failed { .. } => None,
+        }
+    }
+
     /// Whether it cannot be used.
     pub fn is_failed(&self) -> bool {
         match self {

@@ -41,6 +41,9 @@ pub enum Buffer {
 }
 
 impl Test {
+    /// The metric that its trials lead with: operations a second.
+    pub const RATE: &'static str = "ops_per_second";
+
     /// All of them.
     pub const ALL: [Test; 8] = [
         Test::Syscall,
@@ -111,7 +114,7 @@ impl Test {
             unit: unit.to_owned(),
             better: Better::Higher,
         };
-        vec![metric("ops_per_second", rate, unit), metric("unixbench_ratio", self.baseline().ratio(rate), "×")]
+        vec![metric(Test::RATE, rate, unit), metric("unixbench_ratio", self.baseline().ratio(rate), "×")]
     }
 }
 

@@ -14,6 +14,16 @@
 //! probe = "walk"          # name = "walk" unless another is given
 //! size = "128M"           # a literal; "$size" would be the factor's level
 //!                         # `stride` follows the factor of its name, as "$stride" would
+//! [[workload]]
+//! program = "sysbench-cpu" # one of [`PROGRAMS`](crate::program::PROGRAMS), with parameters of its own
+//! seconds = 5
+//!                         # `tree = "/path"` for those that run in a source tree: kernbench, unixbench
+//!
+//! [[workload]]
+//! command = ["redis-benchmark", "-q", "-t", "get"]   # no shell; killed after `timeout = 3600` seconds
+//! metric = [{ name = "gets", unit = "ops/s", better = "higher", regex = 'GET: ([0-9.]+)' }]
+//!                         # or `json = "/path"`: where the number stands in the one document that is printed
+//!
 //! [[exclude]]             # any of the levels listed; `workload = "walk"` confines it to one
 //! host = "2m"
 //! stride = 64
@@ -45,15 +55,18 @@ mod setting;
 mod tests;
 mod work;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use guest::{Accel, Guest, Vhost};
-pub use job::{Bloat, Compact, Job, Reserve, Sweep, Touch, Walk};
+pub use job::{Benchmark, Bloat, Compact, Job, Os, Own, Reserve, Sweep, Touch, Walk};
 pub use setting::{Cell, Setting};
 pub use work::{Ground, KINDS, Kind, Parameter, Task};
 
-use crate::factor::{Factor, Level};
+use crate::{
+    factor::{Factor, Level},
+    program::command::Command,
+};
 
 /// An experiment that can be run.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,6 +107,10 @@ pub struct Workload {
     pub kind: &'static Kind,
     /// Every parameter of its kind, in the order of [`Kind::parameters`].
     pub parameters: Vec<(&'static str, Value)>,
+    /// What is run where the plan's author says so, with its metrics.
+    pub command: Option<Arc<Command>>,
+    /// The absolute path of the source tree in which its program runs, where one is given.
+    pub tree: Option<String>,
 }
 
 /// What a parameter is set to.

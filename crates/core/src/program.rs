@@ -66,6 +66,15 @@ pub struct Needs {
     pub before_version: &'static str,
 }
 
+/// Programs are told apart by their name.
+impl PartialEq for Program {
+    fn eq(&self, other: &Program) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Program {}
+
 /// Every benchmark program there is.
 pub static PROGRAMS: &[&Program] = &[
     &sysbench::cpu::PROGRAM,
@@ -88,6 +97,13 @@ impl Program {
     /// The program of this name.
     pub fn named(name: &str) -> Option<&'static Program> {
         PROGRAMS.iter().copied().find(|program| program.name == name)
+    }
+
+    /// Whether it runs in a source tree, which a plan must name.
+    pub fn runs_in_tree(&self) -> bool {
+        let site = |tree| Site { directory: "/tmp".to_owned(), host: "127.0.0.1".to_owned(), port: 1, tree };
+        let can = |tree| Values::new(self, &[]).and_then(|values| (self.script)(&values, &site(tree))).is_ok();
+        !can(None) && can(Some("/tree".to_owned()))
     }
 }
 

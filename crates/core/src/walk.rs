@@ -82,7 +82,14 @@ impl Panel {
 pub fn walks(record: &Record, workload: &str) -> Vec<(String, Walk)> {
     let walk = |job: Job| match job {
         Job::Walk(walk) => Some(walk),
-        Job::Probe(_) | Job::Touch(_) | Job::Reserve(_) | Job::Rights | Job::Bloat(_) => None,
+        Job::Probe(_)
+        | Job::Touch(_)
+        | Job::Reserve(_)
+        | Job::Rights
+        | Job::Bloat(_)
+        | Job::Os(_)
+        | Job::Program(_)
+        | Job::Command(_) => None,
     };
     let jobs = record.plan.jobs(workload).into_iter();
     jobs.filter_map(|(cell, job)| Some((cell.name(), walk(job)?))).collect()

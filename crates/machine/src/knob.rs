@@ -50,7 +50,7 @@ pub use host::{Host, Kernel, Sysfs};
 pub use lease::{Grant, Lease, Turn};
 pub use lock::{Contention, check_free};
 pub use panel::Panel;
-pub use pool::{Pool, Want, available_memory, check_memory};
+pub use pool::{Pool, Want, available_memory, check_memory, default_page};
 pub use position::Position;
 pub use restore::{Outcome, Verdict, is_left_changed, restore};
 pub use switch::Switch;

@@ -196,6 +196,25 @@ pub fn may_run_on(cpu: usize) -> bool {
     cpu < most && rustix::thread::sched_getaffinity(None).is_ok_and(|set| set.is_set(cpu))
 }
 
+/// Some of the CPUs that this process may use, the last ones: the first have most interrupts. None where there are fewer.
+pub fn last_cpus(n: usize) -> Option<Vec<usize>> {
+    let mine: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| may_run_on(cpu)).collect();
+    mine.len().checked_sub(n).map(|first| mine[first..].to_vec())
+}
+
+/// Does `work` on these CPUs; processes that it starts stay there. On any CPU where none is given.
+pub fn on_cpus<T>(cpus: &[usize], work: impl FnOnce() -> T) -> Result<T, LaneError> {
+    let Some(&cpu) = cpus.first() else { return Ok(work()) };
+    let pin = |e: rustix::io::Errno| LaneError::Pin { cpu, source: e.into() };
+    let before = rustix::thread::sched_getaffinity(None).map_err(pin)?;
+    let mut set = rustix::thread::CpuSet::new();
+    cpus.iter().for_each(|&cpu| set.set(cpu));
+    rustix::thread::sched_setaffinity(None, &set).map_err(pin)?;
+    let done = work();
+    rustix::thread::sched_setaffinity(None, &before).map_err(pin)?;
+    Ok(done)
+}
+
 fn pin_to(cpu: usize) -> Result<(), LaneError> {
     let mut set = rustix::thread::CpuSet::new();
     set.set(cpu);

@@ -30,7 +30,14 @@ pub(crate) fn body(record: &Record) -> String {
 fn bloats(record: &Record) -> Vec<(String, Bloat)> {
     let bloat = |job: Job| match job {
         Job::Bloat(bloat) => Some(bloat),
-        Job::Probe(_) | Job::Touch(_) | Job::Walk(_) | Job::Reserve(_) | Job::Rights => None,
+        Job::Probe(_)
+        | Job::Touch(_)
+        | Job::Walk(_)
+        | Job::Reserve(_)
+        | Job::Rights
+        | Job::Os(_)
+        | Job::Program(_)
+        | Job::Command(_) => None,
     };
     let jobs = workloads(record, Task::Bloat).into_iter().flat_map(|workload| record.plan.jobs(workload));
     jobs.filter_map(|(cell, job)| Some((cell.name(), bloat(job)?))).collect()

@@ -10,7 +10,7 @@ use vmtax_core::{
 };
 
 use crate::{
-    published,
+    os, published,
     wrap::{item, wrapped},
 };
 pub use compare::{Pairing, compared, compared_json, gate_failures};
@@ -76,6 +76,7 @@ pub fn text(record: &Record, judged: &[Judged]) -> String {
         true => parts.push("Nothing has been measured.\n".to_owned()),
         false => parts.extend(body::parts(record)),
     }
+    parts.push(os::ratios(record));
     parts.push(remarks(record));
     parts.push(published::table(judged));
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
@@ -129,6 +130,8 @@ fn floor(sheet: &Sheet, of: &str) -> String {
 fn remarks(record: &Record) -> String {
     let mut text = missing(&record.missing);
     text.push_str(&missing::failures(record));
+    let mixed = record.plan.workloads.iter().filter_map(|workload| record.mixed(&workload.name));
+    mixed.for_each(|mixed| text.push_str(&item("caveat: ", &format!("{mixed}. No ratios, no effects of it."))));
     text.push_str(&caveats::text(record));
     text
 }

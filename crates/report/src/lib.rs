@@ -9,6 +9,7 @@ pub mod export;
 mod fixture;
 pub mod listing;
 pub mod matrix;
+mod os;
 mod plot;
 pub mod published;
 pub mod reserve;

@@ -47,7 +47,14 @@ pub(crate) fn body(record: &Record) -> String {
 fn asked(record: &Record, workload: &str) -> Option<Reserve> {
     record.plan.jobs(workload).into_iter().find_map(|(_, job)| match job {
         Job::Reserve(job) => Some(job),
-        Job::Probe(_) | Job::Touch(_) | Job::Walk(_) | Job::Rights | Job::Bloat(_) => None,
+        Job::Probe(_)
+        | Job::Touch(_)
+        | Job::Walk(_)
+        | Job::Rights
+        | Job::Bloat(_)
+        | Job::Os(_)
+        | Job::Program(_)
+        | Job::Command(_) => None,
     })
 }
 

@@ -24,6 +24,8 @@ pub mod guest;
 pub mod host;
 pub mod knobs;
 mod mthp;
+mod os;
+pub mod program;
 mod reserve;
 mod rights;
 mod sweep;

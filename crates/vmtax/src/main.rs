@@ -14,7 +14,6 @@ mod guest;
 mod image;
 mod lab;
 mod output;
-#[expect(dead_code, reason = "plans run programs next")]
 mod program;
 mod progress;
 mod signal;

@@ -49,6 +49,7 @@ pub enum Servers {
     /// This process, on this machine.
     Ours,
     /// Somebody else, on the machine under test.
+    #[expect(dead_code, reason = "guests hold no programs yet")]
     Theirs,
 }
 
@@ -66,6 +67,11 @@ impl Place {
         Place { parent: std::env::temp_dir(), host, port, tree: None, servers: Servers::Ours }
     }
 
+    /// A private directory, removed when it is dropped.
+    pub fn private(&self) -> Result<TempDir, Failure> {
+        tempfile::Builder::new().prefix("vmtax-").tempdir_in(&self.parent).map_err(Failure::Directory)
+    }
+
     fn site(&self, directory: &Path) -> Site {
         let directory = directory.display().to_string();
         Site { directory, host: self.host.clone(), port: self.port, tree: self.tree.clone() }
@@ -74,7 +80,7 @@ impl Place {
 
 /// Runs a trial of `program`.
 pub fn run(program: &Program, values: &Values, place: &Place, stop: &AtomicBool) -> Result<Finding, Failure> {
-    let directory = private(&place.parent)?;
+    let directory = place.private()?;
     let script = (program.script)(values, &place.site(directory.path()))?;
     room(&script, directory.path())?;
     let version = version(&program.needs, directory.path(), stop)?;
@@ -107,7 +113,7 @@ pub fn run_command(
     place: &Place,
     stop: &AtomicBool,
 ) -> Result<Finding, Failure> {
-    let directory = private(&place.parent)?;
+    let directory = place.private()?;
     let ran = Step { words: &own.command, directory: directory.path(), open_files: 0, time }.run(stop)?;
     let mut finding = ran.explain(own.read(&Outputs { run: ran.output(), reference: None }))?;
     finding.evidence.extend(evidence(&ran.usage));
@@ -135,10 +141,6 @@ fn measure<'a>(
 /// Twice what it should take, and a minute: on a loaded host a program starts and ends late.
 fn time(script: &Script) -> Duration {
     script.expected.map_or(PATIENCE, |expected| expected * 2 + Duration::from_secs(60))
-}
-
-fn private(parent: &Path) -> Result<TempDir, Failure> {
-    tempfile::Builder::new().prefix("vmtax-").tempdir_in(parent).map_err(Failure::Directory)
 }
 
 /// The disk has room for what the script writes.
@@ -211,11 +213,16 @@ fn evidence(usage: &Usage) -> BTreeMap<String, String> {
     facts.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-/// Files on tmpfs are memory.
-fn on_memory(script: &Script, directory: &Path) -> Option<String> {
+/// The kind of file system that a directory lies on, as `/proc/mounts` names it.
+pub fn filesystem(directory: &Path) -> Option<String> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     let holds = |line: &&str| line.split(' ').nth(1).is_some_and(|point| directory.starts_with(point));
     let mount = mounts.lines().filter(holds).max_by_key(|line| line.split(' ').nth(1).map_or(0, str::len))?;
-    let is_memory = script.disk.0 > 0 && mount.split(' ').nth(2) == Some("tmpfs");
+    mount.split(' ').nth(2).map(str::to_owned)
+}
+
+/// Files on tmpfs are memory.
+fn on_memory(script: &Script, directory: &Path) -> Option<String> {
+    let is_memory = script.disk.0 > 0 && filesystem(directory).as_deref() == Some("tmpfs");
     is_memory.then(|| "its files lie on tmpfs, in memory; TMPDIR on a disk measures the disk".to_owned())
 }

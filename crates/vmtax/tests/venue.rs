@@ -127,3 +127,20 @@ blocks = 1
     assert!(said.contains("there is no qemu-of-nobody; sudo apt-get install qemu-system-x86"), "{ran:?}");
     assert!(said.contains("qemu = [\"FILE\"] in the plan"), "{ran:?}");
 }
+
+#[test]
+fn what_a_system_does_for_programs_is_measured_inside_a_guest_as_natively() {
+    let text = "[factors]\nvenue = [\"native\", \"guest\"]\naccel = [\"tcg\"]\n[[workload]]\nprobe = \"spawn\"\nseconds = 1\n\
+                [replication]\nblocks = 1\n";
+    let Some(place) = plan(text) else { return };
+    let ran = run(place.path());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let shown = shown(place.path());
+    for (cell, prefix) in [("spawn venue=native", ""), ("spawn venue=guest accel=tcg", "guest.")] {
+        let found = findings(&shown, cell);
+        assert_eq!(found.len(), 1, "{shown}");
+        let evidence = &found[0]["evidence"];
+        let operations: u64 = evidence[format!("{prefix}os.operations")].as_str().unwrap().parse().unwrap();
+        assert!(operations > 0 && found[0]["metrics"][0]["value"].as_f64().unwrap() > 0.0, "{evidence}");
+    }
+}

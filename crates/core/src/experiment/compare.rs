@@ -76,11 +76,13 @@ impl Record {
         led(self.sheets().iter().filter_map(comparison).collect())
     }
 
-    /// Every level of a factor against its reference level, the other factors being equal.
+    /// Every level of a factor against its reference level, the other factors being equal; nothing of a workload whose
+    /// program had two versions.
     pub fn by(&self, factor: &Factor) -> Vec<Comparison> {
         let cells = self.plan.cells();
         let comparison = |sheet: &Sheet| {
-            let workload = self.plan.workload(&sheet.workload)?;
+            let workload =
+                self.plan.workload(&sheet.workload).filter(|workload| self.mixed(&workload.name).is_none())?;
             let contrasts = self.plan.contrasts(workload);
             let reference = contrasts.iter().find(|varied| varied.factor == factor)?.levels[0];
             let observations = self.observations(&sheet.workload, &sheet.metric, &cells);

@@ -37,7 +37,7 @@ pub struct Row {
     pub cell: String,
     /// The median over blocks; none where no trial succeeded.
     pub value: Option<Estimate>,
-    /// The ratio to the baseline, paired in blocks; none for the baseline itself.
+    /// The ratio to the baseline, paired in blocks; none for the baseline itself, and between versions of a program.
     pub ratio: Option<Estimate>,
     /// Trials that succeeded.
     pub trials: u32,
@@ -109,6 +109,7 @@ impl Record {
     fn sheet(&self, workload: &Workload, metric: &Metric, cells: &[Cell]) -> Sheet {
         let observations = self.observations(&workload.name, &metric.name, cells);
         let baseline = self.plan.baseline(workload);
+        let is_mixed = self.mixed(&workload.name).is_some();
         let is_row = |cell: &&Cell| cell.workload == workload.name && cell.replica == Replica::A;
         let base: Vec<&Observation> =
             observations.iter().filter(|o| o.replica == Replica::A && Some(&o.setting) == baseline.as_ref()).collect();
@@ -120,7 +121,7 @@ impl Record {
             let name = cell.name();
             Row {
                 value: Estimate::of_median(&values),
-                ratio: if is_baseline { None } else { paired(&own, &base) },
+                ratio: if is_baseline || is_mixed { None } else { paired(&own, &base) },
                 trials: own.len() as u32,
                 failed: self.failures().filter(|(trial, _)| trial.cell == name).count() as u32,
                 missing: self.missing.iter().find(|missing| missing.cell == name).map(|m| m.reason.clone()),
@@ -136,7 +137,10 @@ impl Record {
             unit,
             better,
             rows: cells.iter().filter(is_row).map(row).collect(),
-            effects: Effects::of(&self.plan.contrasts(workload), &observations),
+            effects: match is_mixed {
+                true => Effects::of(&[], &[]),
+                false => Effects::of(&self.plan.contrasts(workload), &observations),
+            },
             baseline: baseline.map(|setting| cell(setting).name()),
         }
     }

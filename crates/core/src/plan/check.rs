@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Exclusion, Plan, Workload, diagnostic::Diagnostic, read::Spans};
+use super::{Exclusion, Ground, Plan, Workload, diagnostic::Diagnostic, read::Spans};
 use crate::{
     factor::{Factor, Scope},
     probe::Probe,
@@ -37,7 +37,10 @@ fn idle_factors(plan: &Plan, spans: &Spans) -> Vec<Diagnostic> {
     idle.map(|(varied, span)| {
         let label = match varied.factor.scope {
             Scope::Host => "settings of every workload have it",
-            Scope::Memory => "it means nothing to workloads on the host itself",
+            Scope::Memory => "it means nothing to programs and workloads on the host itself",
+            Scope::Virtual if plan.workloads.iter().all(|workload| workload.kind.ground == Ground::System) => {
+                "programs have no memory of their own for which it could be told"
+            }
             Scope::Virtual => "it means something in a virtual machine only: add venue = [\"microvm\"]",
             Scope::Guest => "it means something in a Linux guest only: add venue = [\"guest\"]",
             Scope::Parameter => "no workload has a parameter that follows it",

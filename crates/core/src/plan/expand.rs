@@ -49,7 +49,9 @@ impl Plan {
         let mut settings = vec![Setting::default()];
         // `venue` comes before what depends on it, as in the table of factors.
         for varied in &self.factors {
-            let with = |setting: Setting| match workload.heeds(varied.factor) && setting.has_room_for(varied.factor) {
+            let with = |setting: Setting| match workload.heeds(varied.factor, &setting)
+                && setting.has_room_for(varied.factor)
+            {
                 true => varied
                     .levels
                     .iter()
@@ -86,9 +88,15 @@ impl Plan {
     }
 
     /// What memory must be laid for a cell: a level for each factor of [`Hardness::Plot`], whether the plan varies it,
-    /// a parameter fixes it, or it has its default. Empty for a workload that works on the host itself.
+    /// a parameter fixes it, or it has its default. Empty for a workload that works on the host itself, and for processes
+    /// outside a guest.
     pub fn memory(&self, cell: &Cell) -> Setting {
-        if self.workload(&cell.workload).is_none_or(|workload| workload.kind.ground == Ground::Host) {
+        let is_laid = |workload: &Workload| match workload.kind.ground {
+            Ground::Memory => true,
+            Ground::System => cell.setting.is_linux_guest(),
+            Ground::Host => false,
+        };
+        if !self.workload(&cell.workload).is_some_and(is_laid) {
             return Setting::default();
         }
         let parameters = self.parameters(cell);
@@ -108,10 +116,19 @@ impl Workload {
     }
 
     /// Whether the levels of a factor make a difference to it, in a setting that has room for them.
-    fn heeds(&self, factor: &Factor) -> bool {
+    fn heeds(&self, factor: &Factor, setting: &Setting) -> bool {
         match factor.scope {
             Scope::Host => true,
-            Scope::Memory | Scope::Virtual | Scope::Guest => self.kind.ground == Ground::Memory,
+            Scope::Memory | Scope::Virtual | Scope::Guest => match self.kind.ground {
+                Ground::Memory => true,
+                Ground::Host => false,
+                // It has no memory of its own that could stand on something.
+                Ground::System => match factor.name {
+                    "guest" => false,
+                    "host" => setting.is_linux_guest(),
+                    _ => true,
+                },
+            },
             Scope::Parameter => {
                 self.parameters.iter().any(|(_, value)| matches!(value, Value::Factor(f) if f.name == factor.name))
             }

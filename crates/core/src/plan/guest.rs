@@ -61,7 +61,11 @@ impl Plan {
     /// The guest of a cell; none where it has another venue, or why there can be none.
     pub fn guest(&self, cell: &Cell) -> Result<Option<Guest>, String> {
         let ground = self.workload(&cell.workload).map(|workload| workload.kind.ground);
-        if !cell.setting.is_linux_guest() || ground != Some(Ground::Memory) {
+        let is_anywhere = match ground {
+            Some(Ground::Memory | Ground::System) => true,
+            Some(Ground::Host) | None => false,
+        };
+        if !cell.setting.is_linux_guest() || !is_anywhere {
             return Ok(None);
         }
         let word = |name| cell.setting.level(name).and_then(Level::word);
@@ -90,10 +94,10 @@ impl Plan {
     pub fn inside(&self, cell: &Cell) -> String {
         let workload = self.workload(&cell.workload);
         let kind = workload.map_or("", |workload| workload.kind.name);
-        let pages = cell.setting.level("guest").map_or(String::new(), |level| level.to_string());
-        let mut text = format!(
-            "[factors]\nvenue = [\"native\"]\nhost = [\"{pages}\"]\n[[workload]]\nname = \"trial\"\nprobe = \"{kind}\"\n"
-        );
+        let pages = cell.setting.level("guest").filter(|_| workload.is_some_and(|w| w.kind.ground == Ground::Memory));
+        let pages = pages.map_or(String::new(), |level| format!("host = [\"{level}\"]\n"));
+        let mut text =
+            format!("[factors]\nvenue = [\"native\"]\n{pages}[[workload]]\nname = \"trial\"\nprobe = \"{kind}\"\n");
         for (name, level) in self.parameters(cell) {
             let _ = match level {
                 Level::Count(n) => writeln!(text, "{name} = {n}"),

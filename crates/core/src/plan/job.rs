@@ -2,8 +2,10 @@
 //!
 //! An executor matches the [`Job`] of its kind. Who wants to know only what a job takes of the host asks the methods.
 
+mod program;
 mod reading;
 
+pub use program::{Benchmark, Os, Own};
 pub(super) use reading::named;
 
 use crate::{
@@ -16,7 +18,7 @@ use crate::{
 };
 
 /// What a trial of a cell is to do.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Job {
     /// A probe over laid memory.
     Probe(Sweep),
@@ -30,6 +32,12 @@ pub enum Job {
     Rights,
     /// Memory that a few bytes take.
     Bloat(Bloat),
+    /// A test of the operating system.
+    Os(Os),
+    /// A benchmark program.
+    Program(Benchmark),
+    /// A program of the plan's author.
+    Command(Own),
 }
 
 /// A probe over memory that was laid before.
@@ -129,7 +137,7 @@ impl Job {
                 Some(*setting)
             }
             Job::Bloat(Bloat { host, .. }) => Some(Setting::native(*host)),
-            Job::Reserve(_) | Job::Rights => None,
+            Job::Reserve(_) | Job::Rights | Job::Os(_) | Job::Program(_) | Job::Command(_) => None,
         }
     }
 
@@ -138,7 +146,7 @@ impl Job {
         match self {
             Job::Probe(Sweep { size, .. }) | Job::Touch(Touch { size, .. }) | Job::Bloat(Bloat { size, .. }) => *size,
             Job::Walk(walk) => walk.memory(),
-            Job::Reserve(_) | Job::Rights => Bytes(0),
+            Job::Reserve(_) | Job::Rights | Job::Os(_) | Job::Program(_) | Job::Command(_) => Bytes(0),
         }
     }
 
@@ -146,7 +154,8 @@ impl Job {
     pub fn vcpus(&self) -> u32 {
         match self {
             Job::Probe(Sweep { vcpus, .. }) | Job::Touch(Touch { vcpus, .. }) => *vcpus,
-            Job::Walk(_) | Job::Reserve(_) | Job::Rights | Job::Bloat(_) => 1,
+            Job::Os(Os { vcpus, .. }) => *vcpus,
+            Job::Walk(_) | Job::Reserve(_) | Job::Rights | Job::Bloat(_) | Job::Program(_) | Job::Command(_) => 1,
         }
     }
 
@@ -156,7 +165,9 @@ impl Job {
             Job::Probe(Sweep { probe, size, stride, .. }) => Layout::new(*probe, *size, *stride),
             Job::Touch(Touch { size, .. }) => Layout::new(Probe::Touch, *size, Bytes(PageSize::Small.bytes())),
             Job::Walk(Walk { order, size, stride, .. }) => Layout::new(order.probe(), *size, *stride),
-            Job::Reserve(_) | Job::Rights | Job::Bloat(_) => return Ok(None),
+            Job::Reserve(_) | Job::Rights | Job::Bloat(_) | Job::Os(_) | Job::Program(_) | Job::Command(_) => {
+                return Ok(None);
+            }
         };
         layout.map(Some)
     }
@@ -186,6 +197,9 @@ impl Job {
             }
             Job::Rights => 0.2,
             Job::Bloat(Bloat { size, .. }) => size.0 as f64 * LAYING,
+            Job::Os(Os { time, .. }) => time.as_secs_f64(),
+            Job::Program(benchmark) => benchmark.expected_seconds(),
+            Job::Command(_) => program::UNKNOWN,
         }
     }
 }

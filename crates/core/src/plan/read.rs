@@ -4,6 +4,7 @@
 //! from another. The parser's spans lead every report to its line. [`Reader`] reads what a study published as well
 //! ([`crate::published`]).
 
+mod command;
 mod factors;
 mod partial;
 mod replication;

@@ -2,9 +2,12 @@
 //!
 //! A new workload is a new row of [`KINDS`], and a [`Task`] with its executor where it is no probe over laid memory.
 
+mod program;
+
 use crate::{
     factor::{Factor, Grammar, Level},
     probe::Probe,
+    program::Program,
 };
 
 /// A kind of workload.
@@ -39,6 +42,12 @@ pub enum Task {
     Rights,
     /// What a few bytes take.
     Bloat,
+    /// A test of the operating system, of our own.
+    Os,
+    /// A benchmark program.
+    Program(&'static Program),
+    /// A program of the plan's author.
+    Command,
 }
 
 /// What a workload works on.
@@ -48,6 +57,9 @@ pub enum Ground {
     Memory,
     /// The host itself: venue, backing and leaf mean nothing to it.
     Host,
+    /// An operating system, this host's or a guest's: natively backing means nothing to it, in a guest it is that of the
+    /// guest's memory.
+    System,
 }
 
 /// A parameter of a workload.
@@ -145,7 +157,23 @@ pub static KINDS: &[Kind] = &[
         factors: &["size", "stride"],
         own: &[],
     },
+    os("syscall", "five system calls", &[SECONDS]),
+    os("exec", "a program replaced by itself", &[SECONDS]),
+    os("spawn", "a process made, ended and waited for", &[SECONDS]),
+    os("pipe", "512 bytes written to a pipe and read back", &[SECONDS]),
+    os("context", "a number sent to another process and back: two switches", &[SECONDS]),
+    os("filecopy", "a file copied through a buffer", &[SECONDS, BUFFER]),
 ];
+
+const SECONDS: Parameter = Parameter { name: "seconds", values: Grammar::Count(1, 3600), default: "10" };
+/// Bytes; the file is 2,000 times as large.
+const BUFFER: Parameter =
+    Parameter { name: "buffer", values: Grammar::Words(&["256", "1024", "4096"]), default: "1024" };
+
+/// A test of what an operating system does for programs, as UnixBench defines it: on as many CPUs as `vcpus` says.
+const fn os(name: &'static str, about: &'static str, own: &'static [Parameter]) -> Kind {
+    Kind { name, about, task: Task::Os, ground: Ground::System, factors: &["vcpus"], own }
+}
 
 impl Kind {
     /// The kind of this name.

@@ -11,7 +11,7 @@ use super::{
 use crate::experiment::{Better, Finding};
 
 /// A command with the metrics it prints.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     /// The program and its arguments; no shell is involved.
     pub command: Vec<String>,
@@ -20,7 +20,7 @@ pub struct Command {
 }
 
 /// A number in the output of a command.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure {
     /// Its name in results.
     pub name: String,
@@ -40,6 +40,19 @@ pub enum Place {
     /// At this path (RFC 6901, such as `/end/rate` or `/runs/0/time`) of the output, one JSON document.
     Path(String),
 }
+
+/// Expressions are the same when they are written alike.
+impl PartialEq for Place {
+    fn eq(&self, other: &Place) -> bool {
+        match (self, other) {
+            (Place::Pattern(one), Place::Pattern(other)) => one.as_str() == other.as_str(),
+            (Place::Path(one), Place::Path(other)) => one == other,
+            (Place::Pattern(_), Place::Path(_)) | (Place::Path(_), Place::Pattern(_)) => false,
+        }
+    }
+}
+
+impl Eq for Place {}
 
 impl Place {
     /// A regular expression with one group.

@@ -117,14 +117,24 @@ pub(super) fn check_bytes(host: &Host, needed: Bytes) -> Result<(), Error> {
     if needed.0 > available.0 / 2 { Err(Error::TooMuch { needed, available }) } else { Ok(()) }
 }
 
+/// The size that `shmget` takes where a program names none: `Hugepagesize`.
+pub fn default_page(host: &Host) -> Result<PageSize, Error> {
+    let kib = meminfo(host)?.hugepagesize;
+    Ok(PageSize::ALL.into_iter().find(|page| kib == Some(page.bytes())).unwrap_or(PageSize::Large))
+}
+
 /// `MemAvailable`: what can be had without swapping.
 pub fn available_memory(host: &Host) -> Result<Bytes, Error> {
+    let meminfo = meminfo(host)?;
+    // MemAvailable came with Linux 3.14; MemFree is the careful guess before it.
+    Ok(Bytes(meminfo.mem_available.unwrap_or(meminfo.mem_free)))
+}
+
+fn meminfo(host: &Host) -> Result<Meminfo, Error> {
     let path = host.proc.join("meminfo");
     let unreadable = |source| Error::io("read", &path, source);
     let text = host.kernel.read(&path).map_err(unreadable)?;
-    let meminfo = Meminfo::from_buf_read(text.as_bytes()).map_err(|e| unreadable(io::Error::other(e.to_string())))?;
-    // MemAvailable came with Linux 3.14; MemFree is the careful guess before it.
-    Ok(Bytes(meminfo.mem_available.unwrap_or(meminfo.mem_free)))
+    Meminfo::from_buf_read(text.as_bytes()).map_err(|e| unreadable(io::Error::other(e.to_string())))
 }
 
 /// Waits, at most `patience`, until no more than `surplus` pages are above the pool's size; returns how many more are.

@@ -22,7 +22,12 @@ pub(super) fn parts(record: &Record) -> Vec<String> {
     for workload in &record.plan.workloads {
         let task = workload.kind.task;
         let own = match task {
-            Task::Probe(_) => {
+            // The other metric is this one over a constant, and is told for all tests together.
+            Task::Os => {
+                parts.extend(record.leading(&workload.name).iter().map(super::sheet));
+                continue;
+            }
+            Task::Probe(_) | Task::Program(_) | Task::Command => {
                 parts.extend(record.sheets_of(&workload.name).iter().map(super::sheet));
                 continue;
             }

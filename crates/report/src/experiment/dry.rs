@@ -6,7 +6,7 @@ use vmtax_core::{
     availability::Reserve,
     experiment::Missing,
     factor::FACTORS,
-    plan::{Cell, Plan, Replication, schedule},
+    plan::{Cell, Plan, Replication, Task, schedule},
     setting::Replica,
     units::PageSize,
 };
@@ -63,7 +63,9 @@ pub fn dry_run(plan: &Plan, seed: u64, missing: &[Missing], changes: &Changes) -
         }
         for plot in whole.plots.iter().filter(|plot| !plot.cells.iter().all(is_missing)) {
             let indent = if has_knobs { "  " } else { "" };
-            let _ = writeln!(text, "  {indent}on {}", plot.memory);
+            let memory = plot.memory.to_string();
+            let memory = if memory.is_empty() { "the host itself" } else { &memory };
+            let _ = writeln!(text, "  {indent}on {memory}");
             for cell in plot.cells.iter().filter(|cell| !is_missing(cell)) {
                 let _ = writeln!(text, "    {indent}{}", cell.name());
             }
@@ -77,6 +79,11 @@ pub fn dry_run(plan: &Plan, seed: u64, missing: &[Missing], changes: &Changes) -
     text.push_str("\nEvidence demanded of every trial\n");
     for (factor, evidence) in demands(plan, &cells) {
         text.push_str(&item("- ", &format!("{factor}: {evidence}")));
+    }
+    for workload in plan.workloads.iter().filter(|w| cells.iter().any(|cell| cell.workload == w.name)) {
+        if let Some(evidence) = demanded(workload.kind.task) {
+            text.push_str(&item("- ", &format!("{}: {evidence}", workload.name)));
+        }
     }
     text
 }
@@ -109,6 +116,9 @@ fn guess(plan: &Plan, cells: &[Cell]) -> String {
         let own = || cells.iter().filter(|cell| cell.workload == workload.name);
         let seconds: f64 = own().filter_map(|cell| Some(plan.job(cell).ok()?.expected_seconds())).sum();
         let n = own().count();
+        if n == 0 {
+            continue;
+        }
         text.push_str(&item("- ", &format!("{}: {n} trials, {seconds:.1} s", workload.name)));
     }
     text
@@ -149,6 +159,16 @@ fn demands(plan: &Plan, cells: &[Cell]) -> Vec<(&'static str, &'static str)> {
     FACTORS.iter().filter(|f| names.contains(f.name)).map(|f| (f.name, f.evidence)).collect()
 }
 
+/// The evidence of a process of its own.
+fn demanded(task: Task) -> Option<&'static str> {
+    match task {
+        Task::Os => Some("operations counted, the time they took, and the CPUs it could use"),
+        Task::Program(_) => Some("the program's version, the settings that it prints, and its CPU time"),
+        Task::Command => Some("an exit code of 0, and each metric in one place of the output"),
+        Task::Probe(_) | Task::Touch | Task::Walk | Task::Reserve | Task::Rights | Task::Bloat => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,6 +202,19 @@ mod tests {
         let text = dry_run(&plan, 7, &[], &changes(Reserve::No));
         let note = "(4 pages of 2 MiB needed, 1 free; --reserve would borrow the rest.)\n";
         assert!(text.contains(note) && !text.contains("more borrowed"), "{text}");
+    }
+
+    #[test]
+    fn what_programs_would_do_is_told_with_what_proves_it() {
+        let text = "[[workload]]\nprogram = \"sysbench-cpu\"\n[[workload]]\nprobe = \"spawn\"\n";
+        let plan = Plan::parse("plan.toml", text).unwrap();
+        let gone = |cell: &str| Missing { cell: cell.to_owned(), reason: "no".to_owned(), remedy: "none".to_owned() };
+        let missing = ["sysbench-cpu", "sysbench-cpu A'"].map(gone);
+        let all = dry_run(&plan, 7, &[], &changes(Reserve::No));
+        assert!(all.contains("\n  on the host itself\n"), "{all}");
+        assert!(all.contains("\n- sysbench-cpu: 2 trials, 20.0 s\n- spawn: 2 trials, 20.0 s\n"), "{all}");
+        assert!(all.contains("\n- sysbench-cpu: the program's version, "), "{all}");
+        assert!(!dry_run(&plan, 7, &missing, &changes(Reserve::No)).contains("- sysbench-cpu: "), "{all}");
     }
 
     #[test]

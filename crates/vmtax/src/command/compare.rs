@@ -35,6 +35,9 @@ fn runs(first: &Record, second: &Record) -> Result<Vec<Comparison>, Refusal> {
         let message = format!("runs {} and {} have other workloads: nothing to compare", first.id, second.id);
         return Err(Refusal::new(message, "compare two runs of one plan"));
     }
+    if let Some(mixed) = second.mixed_with(first) {
+        return Err(Refusal::new(mixed.to_string(), "what each of them measured: vmtax show RUN"));
+    }
     let comparisons = second.against(first);
     if comparisons.is_empty() {
         let message = format!("runs {} and {} have no figures in common", first.id, second.id);
@@ -54,6 +57,9 @@ fn levels(record: &Record, factor: &str) -> Result<Vec<Comparison>, Refusal> {
         return Err(Refusal::new(format!("no factor named {factor}"), help));
     };
     let comparisons = record.by(known);
+    if let Some(mixed) = record.plan.workloads.iter().find_map(|workload| record.mixed(&workload.name)) {
+        return Err(Refusal::new(mixed.to_string(), "what each of them measured: vmtax show RUN"));
+    }
     if comparisons.is_empty() {
         let varied = names(record.plan.factors.iter().map(|varied| varied.factor).collect());
         let help = format!("factors of this run are: {varied}");

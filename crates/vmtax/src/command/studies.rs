@@ -48,6 +48,7 @@ pub static STUDIES: &[Study] = &[
     Study { name: "hugepage-2x2", text: study!("hugepage-2x2/plan.toml"), published: None },
     Study { name: "hugepage-2x2-quick", text: study!("hugepage-2x2-quick/plan.toml"), published: None },
     Study { name: "three-venues", text: study!("three-venues/plan.toml"), published: None },
+    Study { name: "os-quick", text: study!("os-quick/plan.toml"), published: None },
     Study { name: "matrix-quick", text: study!("matrix-quick/plan.toml"), published: None },
     Study {
         name: "hugepage-walk",

@@ -91,7 +91,7 @@ fn is_disturbed(seen: &Seen) -> bool {
     certain_steal(seen) > STEAL_LIMIT
 }
 
-fn disturbances(seen: &Seen) -> Vec<String> {
+pub(super) fn disturbances(seen: &Seen) -> Vec<String> {
     let stolen =
         is_disturbed(seen).then(|| format!("{:.1} % of CPU time stolen by the hypervisor below", seen.steal * 100.0));
     let clock = (seen.frequency_change.abs() > host::CLOCK_LIMIT)

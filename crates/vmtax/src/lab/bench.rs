@@ -21,7 +21,7 @@ use super::{
     guest::{self, Guests},
     host::{Ground, HostRig},
     knobs::{Knobs, Obstacle, size_of},
-    reserve, rights, sweep, touch, walk,
+    os, program, reserve, rights, sweep, touch, walk,
 };
 
 /// This host.
@@ -130,6 +130,9 @@ impl Bench for HostBench<'_> {
             Job::Reserve(job) => reserve::trial(self, job, seed),
             Job::Rights => rights::trial(self),
             Job::Bloat(job) => bloat::trial(self, job),
+            Job::Os(job) => os::trial(self, job),
+            Job::Program(job) => program::trial(self, &job),
+            Job::Command(job) => program::command(self, &job),
         }
     }
 

@@ -139,6 +139,7 @@ pub fn pools_raised(plan: &Plan, reserve: Reserve) -> BTreeSet<PageSize> {
         Job::Reserve(job) => vec![job.page],
         Job::Rights if reserve == Reserve::Yes => vec![PageSize::Large, PageSize::Giant],
         Job::Rights | Job::Probe(_) | Job::Touch(_) | Job::Walk(_) | Job::Bloat(_) => Vec::new(),
+        Job::Os(_) | Job::Program(_) | Job::Command(_) => Vec::new(),
     };
     plan.cells().iter().filter_map(|cell| plan.job(cell).ok()).flat_map(of).collect()
 }

@@ -1,9 +1,13 @@
 //! From a cell of a plan to its job.
 
-use super::{Bloat, Compact, Job, Reserve, Sweep, Touch, Walk};
+use std::time::Duration;
+
+use super::{Benchmark, Bloat, Compact, Job, Os, Own, Reserve, Sweep, Touch, Walk};
 use crate::{
     factor::Level,
+    os::Test,
     plan::{Cell, Plan, Task},
+    program,
     setting::{Backing, Replica, Setting},
     touch::Populated,
     units::PageSize,
@@ -47,7 +51,7 @@ impl Plan {
                 kept: values.share("kept"),
             }),
             Task::Rights => Job::Rights,
-            Task::Bloat if cell.setting.is_virtual() && !cell.setting.is_linux_guest() => {
+            Task::Bloat if is_microvm(cell) => {
                 return Err(
                     "what a mapping takes is a question to this host's kernel, and the micro-VM has none".into()
                 );
@@ -56,6 +60,25 @@ impl Plan {
                 host: self.backing(cell)?,
                 size: values.size("size"),
                 stride: values.size("stride"),
+            }),
+            Task::Os | Task::Program(_) | Task::Command if is_microvm(cell) => {
+                return Err(format!("`{}` runs on an operating system, and the micro-VM has none", workload.name));
+            }
+            Task::Program(_) | Task::Command if cell.setting.is_linux_guest() => {
+                return Err("guests boot an image that holds vmtax alone, and no other program".into());
+            }
+            Task::Os => Job::Os(Os {
+                test: values.test(workload.kind.name),
+                time: Duration::from_secs(values.count("seconds")),
+                vcpus: values.count("vcpus") as u32,
+            }),
+            Task::Program(program) => {
+                let values = program::Values::new(program, &values.0).map_err(|unfit| unfit.to_string())?;
+                Job::Program(Benchmark { program, values, tree: workload.tree.clone() })
+            }
+            Task::Command => Job::Command(Own {
+                command: workload.command.clone().ok_or("no command is given")?,
+                timeout: Duration::from_secs(values.count("timeout")),
             }),
         })
     }
@@ -105,6 +128,13 @@ impl Values {
         self.level(name).share().expect("shares have the grammar of one")
     }
 
+    /// The test that a kind of this name runs; copies of files are told apart by their buffer.
+    fn test(&self, kind: &str) -> Test {
+        let buffer = self.0.iter().find(|(own, _)| *own == "buffer");
+        let name = buffer.map_or(kind.to_owned(), |(_, buffer)| format!("{kind}-{buffer}"));
+        Test::named(&name).expect("the kinds have the names of the tests")
+    }
+
     fn is(&self, name: &str, word: &str) -> bool {
         self.level(name).word() == Some(word)
     }
@@ -114,9 +144,13 @@ impl Values {
     }
 }
 
+fn is_microvm(cell: &Cell) -> bool {
+    cell.setting.is_virtual() && !cell.setting.is_linux_guest()
+}
+
 /// The leaf of a micro-VM's page table; none in a process, be it natively or in a Linux guest.
 fn leaf(cell: &Cell) -> Result<Option<PageSize>, String> {
-    if !cell.setting.is_virtual() || cell.setting.is_linux_guest() {
+    if !is_microvm(cell) {
         return Ok(None);
     }
     let name = cell.setting.level("guest").and_then(Level::word).unwrap_or_default();

@@ -82,3 +82,57 @@ fn what_cannot_be_run_is_named() {
     let cell = bloat.cell("bloat venue=microvm").unwrap();
     assert!(bloat.job(&cell).unwrap_err().contains("the micro-VM has none"));
 }
+
+const VENUES: &str = "[factors]\nvenue = [\"native\", \"microvm\", \"guest\"]\nhost = [\"4k\", \"2m\"]\n";
+
+#[test]
+fn a_program_has_its_parameters_and_runs_natively_alone() {
+    let plan = plan(&format!("{VENUES}[[workload]]\nprogram = \"sysbench-cpu\"\nseconds = 3\n"));
+    let cells = plan.cells();
+    // What memory stands on means nothing to a process of this host.
+    let native = plan.cell("sysbench-cpu venue=native").unwrap();
+    let Job::Program(job) = plan.job(&native).unwrap() else { panic!() };
+    assert!(job.script().unwrap().run.contains(&"--time=3".to_owned()));
+    assert_eq!(plan.job(&native).unwrap().expected_seconds(), 3.0);
+    assert_eq!(plan.memory(&native), Default::default());
+    for (cell, reason) in [("microvm", "the micro-VM has none"), ("guest host=2m", "no other program")] {
+        let cell = cells.iter().find(|c| c.name() == format!("sysbench-cpu venue={cell}")).unwrap();
+        assert!(plan.job(cell).unwrap_err().contains(reason), "{}", cell.name());
+    }
+}
+
+#[test]
+fn a_test_of_the_system_runs_in_a_guest_as_it_does_natively() {
+    let text = format!("{VENUES}[[workload]]\nname = \"copy\"\nprobe = \"filecopy\"\nbuffer = 256\nvcpus = 2\n");
+    let plan = plan(&text);
+    let cell = plan.cell("copy venue=guest host=2m").unwrap();
+    let guest = plan.guest(&cell).unwrap().unwrap();
+    assert_eq!((guest.vcpus, guest.host), (2, Backing::Huge2m));
+    assert_eq!(plan.memory(&cell).to_string(), "host=2m");
+    let inside = Plan::parse("trial", &plan.inside(&cell)).unwrap();
+    let native = plan.cell("copy venue=native").unwrap();
+    assert_eq!(inside.job(&inside.cells()[0]), plan.job(&native));
+    let Job::Os(os) = plan.job(&native).unwrap() else { panic!() };
+    assert_eq!((os.test.name(), os.vcpus, os.time.as_secs()), ("filecopy-256", 2, 10));
+}
+
+#[test]
+fn a_command_is_run_as_its_author_wrote_it() {
+    let job = job(
+        "[[workload]]\ncommand = [\"/opt/bench\", \"two words\"]\ntimeout = 60\n[[workload.metric]]\nname = \"rate\"\n\
+         unit = \"ops/s\"\nbetter = \"higher\"\njson = \"/rate\"\n",
+    );
+    let Job::Command(own) = job else { panic!() };
+    assert_eq!((own.command.command[1].as_str(), own.timeout.as_secs()), ("two words", 60));
+    assert_eq!(own.command.metrics[0].name, "rate");
+}
+
+#[test]
+fn a_program_that_runs_in_a_tree_is_given_one() {
+    let check = |tree: &str, expected: (bool, bool)| {
+        let Job::Program(job) = job(&format!("[[workload]]\nprogram = \"kernbench\"\n{tree}")) else { panic!() };
+        assert_eq!((job.lacks_tree(), job.script().is_ok()), expected);
+    };
+    check("", (true, false));
+    check("tree = \"/usr/src/linux\"\n", (false, true));
+}

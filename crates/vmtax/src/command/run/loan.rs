@@ -6,7 +6,10 @@ use vmtax_core::{availability::pool_need, plan::Plan, units::PageSize};
 use vmtax_machine::knob::{Error, Lease, Want};
 
 use super::missing;
-use crate::lab::knobs::{self, Obstacle};
+use crate::lab::{
+    knobs::{self, Obstacle},
+    program,
+};
 
 /// Pages that a pool could not lend.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +33,9 @@ pub fn needs(plan: &Plan) -> BTreeMap<PageSize, BTreeSet<u64>> {
         {
             needs.entry(page).or_default().insert(pages);
         }
+    }
+    for (page, pages) in plan.cells().iter().filter_map(|cell| program::pages(&plan.job(cell).ok()?)) {
+        needs.entry(page).or_default().insert(pages);
     }
     needs
 }

@@ -56,6 +56,9 @@ fn obstacle(known: Known<'_>, plan: &Plan, cell: &Cell) -> Option<Obstacle> {
     if let Job::Reserve(reserve) = job {
         return known.denied.cloned().or_else(|| unprepared(known.facts, reserve));
     }
+    if let Some(obstacle) = lab::program::obstacle(&job).or_else(|| unpooled(known, &job)) {
+        return Some(obstacle);
+    }
     let memory = plan.memory(cell);
     if let Some(obstacle) = knobs::obstacle_of_memory(known.knobs, &memory) {
         return Some(obstacle);
@@ -98,12 +101,14 @@ pub struct Work {
 /// What a cell takes; none where there is no such work, or it has no memory of its own.
 pub fn work(plan: &Plan, cell: &Cell) -> Option<Work> {
     let job = job(plan, cell).ok()?;
-    let work = Work::of(&job)?;
-    Some(match guest(plan, cell) {
+    match guest(plan, cell) {
         // All of its memory, whatever the workload takes of it.
-        Some(guest) => Work { demand: Demand { arena: guest.memory, tables: Bytes(0), ..work.demand }, ..work },
-        None => work,
-    })
+        Some(plan::Guest { memory, vcpus, host, .. }) => {
+            let demand = Demand { arena: memory, tables: Bytes(0), vcpus, reserve: Reserve::No };
+            Some(Work { setting: setting::Setting::native(host), demand })
+        }
+        None => Work::of(&job),
+    }
 }
 
 fn guest(plan: &Plan, cell: &Cell) -> Option<plan::Guest> {
@@ -117,6 +122,18 @@ impl Work {
         let tables = if setting.guest.is_some() { microvm::low_bytes(size, PageSize::Small) } else { Bytes(0) };
         Some(Work { setting, demand: Demand { arena: size, tables, vcpus: job.vcpus(), reserve: Reserve::No } })
     }
+}
+
+/// Why a program cannot have the huge pages that it asks for.
+fn unpooled(known: Known<'_>, job: &Job) -> Option<Obstacle> {
+    let (page, pages) = lab::program::pages(job)?;
+    if let Some(shortage) = known.shortages.iter().find(|shortage| shortage.page == page) {
+        return Some(shortage.obstacle.clone());
+    }
+    let pool = known.facts.pools.iter().find(|pool| pool.page == page);
+    let free = pool.map_or(0, |pool| pool.free.saturating_sub(pool.reserved));
+    let reason = format!("{pages} pages of {} needed, {free} free", page.prose());
+    (free < pages).then(|| Obstacle::new(reason, "vmtax run --reserve (as root)"))
 }
 
 /// Why pages cannot be prepared: no such pool, or more than half of what is available would be taken.
