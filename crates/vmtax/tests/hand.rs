@@ -28,13 +28,14 @@ fn trials(db: &Path) -> Vec<(u32, u32, String)> {
     rows.map(Result::unwrap).collect()
 }
 
-/// Ends a command with a signal once it has kept some trials; again while another test holds the host.
+/// Ends a command with a signal once it has kept some trials, a block of four cells and more; again while another test holds
+/// the host.
 fn ended_by(db: &Path, arguments: &str, signal: i32) -> Ran {
     let before = trials(db).len();
     loop {
         let mut command = vmtax(arguments);
         let mut child = command.arg("--db").arg(db).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        while trials(db).len() < before + 3 && child.try_wait().unwrap().is_none() {
+        while trials(db).len() < before + 5 && child.try_wait().unwrap().is_none() {
             thread::sleep(Duration::from_millis(5));
         }
         // SAFETY: a signal to a process of our own, which has not been waited for, or has ended and is not yet forgotten.
