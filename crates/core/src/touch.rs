@@ -57,17 +57,7 @@ pub fn contradiction(host: Backing, populated: Populated, minor_faults: u64, siz
 
 /// The cells of the workloads of this kind, by name, in the order of the plan.
 pub fn touches(record: &Record) -> Vec<(String, Touch)> {
-    let touch = |job: Job| match job {
-        Job::Touch(touch) => Some(touch),
-        Job::Probe(_)
-        | Job::Walk(_)
-        | Job::Reserve(_)
-        | Job::Rights
-        | Job::Bloat(_)
-        | Job::Os(_)
-        | Job::Program(_)
-        | Job::Command(_) => None,
-    };
+    let touch = |job| if let Job::Touch(touch) = job { Some(touch) } else { None };
     let jobs = record.plan.workloads.iter().flat_map(|workload| record.plan.jobs(&workload.name));
     jobs.filter_map(|(cell, job)| Some((cell.name(), touch(job)?))).collect()
 }

@@ -80,17 +80,7 @@ impl Panel {
 
 /// The cells of a workload that walk, by name, in the order of the plan; none where it is another kind.
 pub fn walks(record: &Record, workload: &str) -> Vec<(String, Walk)> {
-    let walk = |job: Job| match job {
-        Job::Walk(walk) => Some(walk),
-        Job::Probe(_)
-        | Job::Touch(_)
-        | Job::Reserve(_)
-        | Job::Rights
-        | Job::Bloat(_)
-        | Job::Os(_)
-        | Job::Program(_)
-        | Job::Command(_) => None,
-    };
+    let walk = |job| if let Job::Walk(walk) = job { Some(walk) } else { None };
     let jobs = record.plan.jobs(workload).into_iter();
     jobs.filter_map(|(cell, job)| Some((cell.name(), walk(job)?))).collect()
 }

@@ -45,17 +45,11 @@ pub(crate) fn body(record: &Record) -> String {
 
 /// The job of a workload's first cell.
 fn asked(record: &Record, workload: &str) -> Option<Reserve> {
-    record.plan.jobs(workload).into_iter().find_map(|(_, job)| match job {
-        Job::Reserve(job) => Some(job),
-        Job::Probe(_)
-        | Job::Touch(_)
-        | Job::Walk(_)
-        | Job::Rights
-        | Job::Bloat(_)
-        | Job::Os(_)
-        | Job::Program(_)
-        | Job::Command(_) => None,
-    })
+    record
+        .plan
+        .jobs(workload)
+        .into_iter()
+        .find_map(|(_, job)| if let Job::Reserve(job) = job { Some(job) } else { None })
 }
 
 fn stress(job: &Reserve) -> String {

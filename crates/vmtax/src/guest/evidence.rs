@@ -84,6 +84,10 @@ impl Evidence {
         if *backing == vmtax_core::setting::Backing::Small && self.ram.thp_coverage > 0.0 {
             return Some("the guest's 4k memory stands on transparent huge pages".to_owned());
         }
+        let large = self.kvm.map_or(0, |kvm| kvm.pages_2m + kvm.pages_1g);
+        if *backing == vmtax_core::setting::Backing::Small && large > 0 {
+            return Some(format!("KVM maps {large} large pages for a guest whose memory is in pages of 4 kB"));
+        }
         match (&self.link, &machine.net) {
             (Some(link), Some(Net::Tap { vhost, .. })) => link.contradiction(*vhost),
             (None, None | Some(Net::User)) => None,
@@ -213,6 +217,12 @@ mod tests {
         check(Evidence { accel: "kvm", ..good.clone() }, "QEMU runs the guest with kvm, not tcg");
         check(Evidence { vcpu_threads: vec![], ..good.clone() }, "QEMU has 0 vCPU threads, not 1");
         let ram = Ram { kernel_page_kb: 4, ..good.ram };
-        check(Evidence { ram, ..good }, "the guest's memory is mapped in pages of 4 kB, not 2048 kB");
+        check(Evidence { ram, ..good.clone() }, "the guest's memory is mapped in pages of 4 kB, not 2048 kB");
+        let small = Machine { backing: Backing::Small, ..machine.clone() };
+        let mapped =
+            |pages_2m| Evidence { ram, kvm: Some(KvmCounts { pages_2m, ..KvmCounts::default() }), ..good.clone() };
+        assert_eq!(mapped(0).contradiction(&small), None);
+        let larger = "KVM maps 3 large pages for a guest whose memory is in pages of 4 kB";
+        assert_eq!(mapped(3).contradiction(&small).unwrap(), larger);
     }
 }

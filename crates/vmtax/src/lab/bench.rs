@@ -94,6 +94,7 @@ impl Bench for HostBench<'_> {
         let reload = self.knobs.reload_kvm();
         if reload {
             self.rig.kvm = None;
+            self.guests.forget_accel();
         }
         let turned = self.knobs.set(knobs).map_err(|obstacle| self.unready(obstacle));
         if reload {

@@ -13,6 +13,7 @@ use vmtax_core::{
     trial::KvmCounts,
     units::PageSize,
 };
+use vmtax_machine::facts;
 
 use super::{TrialError, bench::HostBench};
 use crate::{
@@ -35,11 +36,19 @@ const SLOWER: f64 = 200.0;
 #[derive(Debug, Default)]
 pub struct Guests {
     image: Option<(Kernel, Initramfs)>,
-    /// What `auto` came to, and why it is not KVM.
-    auto: Option<(Accel, Option<String>)>,
+    /// What `auto` came to for each kind of machine.
+    auto: Vec<(Machine, Resort)>,
 }
 
+/// What executes guests where the plan leaves it open, and why it is not KVM.
+type Resort = (Accel, Option<String>);
+
 impl Guests {
+    /// Asks anew what `auto` comes to: KVM's module is about to be another.
+    pub fn forget_accel(&mut self) {
+        self.auto.clear();
+    }
+
     fn image(&mut self) -> Result<&(Kernel, Initramfs), ImageError> {
         if self.image.is_none() {
             let kernel = Kernel::find(&Source::Found)?;
@@ -55,26 +64,35 @@ impl Guests {
     }
 
     /// What executes a guest, found by trying where the plan leaves it open; and why it is not KVM.
-    fn accel(&mut self, wanted: &Wanted) -> Result<(Accel, Option<String>), GuestError> {
+    fn accel(&mut self, wanted: &Wanted) -> Result<Resort, GuestError> {
         match wanted.accel {
             plan::Accel::Kvm => return Ok((Accel::Kvm, None)),
             plan::Accel::Tcg => return Ok((Accel::Tcg, None)),
             plan::Accel::Auto => {}
         }
-        if self.auto.is_none() {
-            let plain = Machine { memory: Machine::new(Accel::Kvm).memory, ..machine(wanted, Accel::Kvm) };
-            self.auto = Some(match self.boot(Machine { backing: Backing::Thp, ..plain }) {
-                Ok(guest) => {
-                    guest.shut_down()?;
-                    (Accel::Kvm, None)
-                }
-                Err(error @ (GuestError::Qemu { .. } | GuestError::NoSign { .. })) => {
-                    (Accel::Tcg, Some(error.to_string()))
-                }
-                Err(error) => return Err(error),
-            });
+        // As small as a machine with this QEMU, board, processor and these arguments can be.
+        let usual = Machine::new(Accel::Kvm);
+        let plain = Machine {
+            memory: usual.memory,
+            backing: usual.backing,
+            vcpus: usual.vcpus,
+            net: None,
+            append: String::new(),
+            ..machine(wanted, Accel::Kvm)
+        };
+        if let Some((_, known)) = self.auto.iter().find(|(tried, _)| *tried == plain) {
+            return Ok(known.clone());
         }
-        Ok(self.auto.clone().expect("found above"))
+        let found = match self.boot(plain.clone()) {
+            Ok(guest) => {
+                guest.shut_down()?;
+                (Accel::Kvm, None)
+            }
+            Err(error @ (GuestError::Qemu { .. } | GuestError::NoSign { .. })) => (Accel::Tcg, Some(error.to_string())),
+            Err(error) => return Err(error),
+        };
+        self.auto.push((plain, found.clone()));
+        Ok(found)
     }
 }
 
@@ -135,6 +153,7 @@ fn attempt(bench: &mut HostBench<'_>, plan: &Plan, cell: &Cell, wanted: &Wanted,
     }
     let mut facts = from_outside(&evidence);
     facts.extend(from_inside(&got));
+    facts.extend(modules());
     facts.extend([
         ("guest.cpus".to_owned(), hello.cpus.to_string()),
         ("guest.memory_bytes".to_owned(), hello.memory.0.to_string()),
@@ -206,6 +225,13 @@ fn from_outside(evidence: &Evidence) -> Vec<(String, String)> {
     }
     facts.extend(link.iter().flat_map(of_link));
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The parameters of KVM's modules that change the second stage, as they are during the trial.
+fn modules() -> Vec<(String, String)> {
+    const TOLD: [&str; 4] = ["kvm_intel.ept", "kvm_amd.npt", "kvm.tdp_mmu", "kvm.nx_huge_pages"];
+    let kvm = facts::host().kvm;
+    TOLD.into_iter().filter_map(|name| Some((format!("module.{name}"), kvm.parameter(name)?.to_owned()))).collect()
 }
 
 fn of_link(link: &Link) -> [(&'static str, String); 4] {
