@@ -54,6 +54,8 @@ pub struct Guest {
     pub arguments: Option<&'static str>,
 }
 
+/// Seconds to boot a guest and to power it off, emulated.
+const BOOT: f64 = 5.0;
 /// What a guest's kernel, its agent and page tables take beside the workload.
 const OWN: u64 = 384 * MIB;
 
@@ -88,6 +90,13 @@ impl Plan {
             cpu: word("cpu"),
             arguments: word("qemu_args"),
         }))
+    }
+
+    /// How long a trial of a cell may take, the boot of its guest included, to within a factor of three or so; none where
+    /// there is no such work.
+    pub fn expected_seconds(&self, cell: &Cell) -> Option<f64> {
+        let boot = if self.guest(cell).ok()?.is_some() { BOOT } else { 0.0 };
+        Some(self.job(cell).ok()?.expected_seconds() + boot)
     }
 
     /// The trial of a cell as a Linux guest hears of it: the smallest plan that says it, natively.
@@ -146,6 +155,8 @@ mod tests {
             arguments: None,
         };
         assert_eq!(plan.guest(guest), Ok(Some(expected)));
+        let added = plan.expected_seconds(guest).unwrap() - plan.expected_seconds(native).unwrap();
+        assert!((added - BOOT).abs() < 1e-9, "{added}");
     }
 
     #[test]

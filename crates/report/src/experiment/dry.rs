@@ -52,24 +52,16 @@ pub struct Loan {
 pub fn dry_run(plan: &Plan, seed: u64, missing: &[Missing], changes: &Changes) -> String {
     let is_missing = |cell: &Cell| missing.iter().any(|missing| missing.cell == cell.name());
     let cells: Vec<Cell> = plan.cells().into_iter().filter(|cell| !is_missing(cell)).collect();
-    let mut text = format!("Block 1 of {}, seed {seed}\n", super::replication(plan.replication));
-    for whole in schedule::block(plan, seed, 0) {
-        if whole.cells().all(is_missing) {
-            continue;
-        }
-        let has_knobs = whole.knobs.levels().next().is_some();
-        if has_knobs {
-            let _ = writeln!(text, "  with {}", whole.knobs);
-        }
-        for plot in whole.plots.iter().filter(|plot| !plot.cells.iter().all(is_missing)) {
-            let indent = if has_knobs { "  " } else { "" };
-            let memory = plot.memory.to_string();
-            let memory = if memory.is_empty() { "the host itself" } else { &memory };
-            let _ = writeln!(text, "  {indent}on {memory}");
-            for cell in plot.cells.iter().filter(|cell| !is_missing(cell)) {
-                let _ = writeln!(text, "    {indent}{}", cell.name());
-            }
-        }
+    let mut text = format!("{}, seed {seed}\n", super::replication(plan.replication));
+    let told = match plan.replication {
+        Replication::Blocks(n) | Replication::Within { blocks: n, .. } => n,
+        Replication::Target { .. } => 1,
+    };
+    for number in 0..told {
+        text.push_str(&block(plan, seed, number, &is_missing));
+    }
+    if let Replication::Target { .. } = plan.replication {
+        text.push_str("Further blocks hold the same in an order of their own, which follows from the seed.\n");
     }
     text.push_str(&super::missing(missing));
     let twins = cells.iter().filter(|cell| cell.replica == Replica::APrime).count();
@@ -88,8 +80,32 @@ pub fn dry_run(plan: &Plan, seed: u64, missing: &[Missing], changes: &Changes) -
     text
 }
 
+/// One block in the order in which it would be measured.
+fn block(plan: &Plan, seed: u64, number: u32, is_missing: &impl Fn(&Cell) -> bool) -> String {
+    let mut text = format!("Block {}\n", number + 1);
+    for whole in schedule::block(plan, seed, number) {
+        if whole.cells().all(is_missing) {
+            continue;
+        }
+        let has_knobs = whole.knobs.levels().next().is_some();
+        if has_knobs {
+            let _ = writeln!(text, "  with {}", whole.knobs);
+        }
+        for plot in whole.plots.iter().filter(|plot| !plot.cells.iter().all(is_missing)) {
+            let indent = if has_knobs { "  " } else { "" };
+            let memory = plot.memory.to_string();
+            let memory = if memory.is_empty() { "the host itself" } else { &memory };
+            let _ = writeln!(text, "  {indent}on {memory}");
+            for cell in plot.cells.iter().filter(|cell| !is_missing(cell)) {
+                let _ = writeln!(text, "    {indent}{}", cell.name());
+            }
+        }
+    }
+    text
+}
+
 fn amount(plan: &Plan, cells: &[Cell], twins: usize) -> String {
-    let block: f64 = cells.iter().filter_map(|cell| Some(plan.job(cell).ok()?.expected_seconds())).sum();
+    let block: f64 = cells.iter().filter_map(|cell| plan.expected_seconds(cell)).sum();
     let n = cells.len();
     let trials = format!("{n} trials a block, {twins} of them the baseline's twin");
     match plan.replication {
@@ -109,12 +125,12 @@ fn amount(plan: &Plan, cells: &[Cell], twins: usize) -> String {
 
 /// How the time comes about: a line for each workload.
 fn guess(plan: &Plan, cells: &[Cell]) -> String {
-    let text = "The guess takes a typical cost for every access and for laying the memory; it can be wrong by a factor of \
+    let text = "The guess takes a typical cost for every access, for laying the memory and for booting a guest; it can be wrong by a factor of \
                 three. It counts, for a block:";
     let mut text = wrapped("", "", text);
     for workload in &plan.workloads {
         let own = || cells.iter().filter(|cell| cell.workload == workload.name);
-        let seconds: f64 = own().filter_map(|cell| Some(plan.job(cell).ok()?.expected_seconds())).sum();
+        let seconds: f64 = own().filter_map(|cell| plan.expected_seconds(cell)).sum();
         let n = own().count();
         if n == 0 {
             continue;
