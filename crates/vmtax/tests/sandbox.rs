@@ -77,3 +77,11 @@ fn a_plan_turns_nested_paging_off_and_on_and_its_run_is_kept_here() {
         assert_eq!(evidence["knob.nested_paging"], if is_on { "Y" } else { "N" }, "{trial}");
     }
 }
+
+#[test]
+fn a_slip_is_answered_before_anything_boots() {
+    let ran = Ran::of(vmtax("sandbox --qemu nowhere -- matirx").output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("a similar subcommand exists: 'matrix'"), "{ran:?}");
+    assert!(ran.stderr.contains("Usage: vmtax "), "{ran:?}");
+}

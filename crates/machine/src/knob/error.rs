@@ -171,10 +171,9 @@ impl Error {
             Error::TooMuch { available, .. } => {
                 format!("free memory, or ask for {} at most", whole_mib(Bytes(available.0 / 2)))
             }
-            Error::Partial { page: PageSize::Giant, needed, .. } => format!(
-                "memory is fragmented: boot with hugepagesz=1G hugepages={needed}, \
-                 or ask for less, such as --size 512M"
-            ),
+            Error::Partial { page: PageSize::Giant, needed, .. } => {
+                format!("memory is fragmented: boot with hugepagesz=1G hugepages={needed}, or do without 1 GiB pages")
+            }
             Error::Partial { .. } => "memory is fragmented: echo 1 | sudo tee /proc/sys/vm/drop_caches \
                  /proc/sys/vm/compact_memory, or ask for less, such as --size 512M"
                 .to_owned(),

@@ -7,11 +7,13 @@
 use std::{
     env,
     io::{self, Write},
+    iter,
     process::ExitCode,
     sync::atomic::AtomicBool,
 };
 
 use anyhow::Context;
+use clap::Parser;
 use rustix::{
     stdio,
     termios::{isatty, tcgetwinsize},
@@ -21,7 +23,7 @@ use self::luggage::Luggage;
 use super::image;
 use crate::{
     agent::message::{Errors, Order, Stream},
-    cli::SandboxArgs,
+    cli::{Cli, SandboxArgs},
     guest::{
         Accel, Guest, Machine, Patience,
         machine::{Access, Disk, Populated},
@@ -41,6 +43,11 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 /// Boots the host, runs the command, fetches its results; its exit code.
 pub fn run(args: &SandboxArgs) -> anyhow::Result<ExitCode> {
+    // A slip is answered here, not after a boot.
+    if let Err(answer) = Cli::try_parse_from(iter::once("vmtax").chain(args.command.iter().map(String::as_str))) {
+        answer.print().context("cannot tell what is wrong with the command")?;
+        return Ok(ExitCode::from(u8::try_from(answer.exit_code())?));
+    }
     let luggage = Luggage::of(&args.command)?;
     let kernel = Kernel::find(&image::source(&args.kernel))?;
     let root = args.image.as_deref().map(Root::find).transpose()?;
