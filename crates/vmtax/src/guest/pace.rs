@@ -2,7 +2,8 @@
 //! as in `vmtax sandbox`.
 //!
 //! There exits from a guest are dear, and a character on its serial console takes some. A kernel that tells all it does
-//! booted in 85 s, one that tells only warnings in 10 s (Debian's 6.1 in a sandbox on 2 busy CPUs).
+//! booted in 85 s, one that tells only warnings in 10 s (Debian's 6.1 in a sandbox on 2 busy CPUs; one boot each, so an order of
+//! magnitude and no more).
 
 use std::time::Duration;
 
